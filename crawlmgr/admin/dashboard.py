@@ -24,8 +24,8 @@ from crawlmgr.frontier import host_reads
 from crawlmgr.runs import run_reads
 from crawlmgr.schedule import due
 from crawlmgr.upkeep import demonstration
+from crawlmgr.workers import nodes as status_reads
 from crawlmgr.workers import queue
-from crawlmgr.workers import status as status_reads
 
 DAY = timedelta(hours=24)
 TREND_DAYS = 14

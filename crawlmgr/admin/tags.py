@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.access import sealed_settings
+from crawlmgr.access import vault
 from crawlmgr.admin import help as help_pages
 from crawlmgr.admin import table_tags, words
 from crawlmgr.admin.tree import address, open_item
@@ -189,7 +189,7 @@ def took(run: Any) -> str:
 @register.filter
 def pretty(value: Any) -> str:
     """Formats a JSON value as indented text; secret crawl settings are replaced by dots."""
-    return json.dumps(sealed_settings.shown_anywhere(value), ensure_ascii=False, indent=2)
+    return json.dumps(vault.shown_anywhere(value), ensure_ascii=False, indent=2)
 
 
 @register.filter

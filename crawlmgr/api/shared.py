@@ -23,10 +23,10 @@ from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.exports import formats as export_formats
 from crawlmgr.frontier import host_reads
 from crawlmgr.models import Event, Every, Export, Host, Run
-from crawlmgr.runs import reports, runs
+from crawlmgr.runs import run_reads, runs
 from crawlmgr.schedule import recurring
 from crawlmgr.workers import nodes
-from crawlmgr.workers import status as status_reads
+from crawlmgr.workers import nodes as status_reads
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
@@ -164,7 +164,7 @@ HOST_FIELDS = (
 def run_document(pk: int) -> dict[str, Any]:
     """Returns a run as the API shows it, by its database key. Raises Run.DoesNotExist if there is
     none."""
-    return reports.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
+    return run_reads.with_waits([Run.objects.values(*RUN_FIELDS).get(pk=pk)], _now())[0]
 
 
 @api.get(
@@ -185,7 +185,7 @@ def run_list(
     rows = rows.filter(kind=kind) if kind else rows
     rows = rows.filter(state=state) if state else rows
     rows = rows if before is None else rows.filter(pk__lt=before)
-    found = reports.with_waits(list(rows.values(*RUN_FIELDS)[:limit]), _now())
+    found = run_reads.with_waits(list(rows.values(*RUN_FIELDS)[:limit]), _now())
     return page_of(found, limit, [row["id"] for row in found])
 
 
@@ -202,7 +202,7 @@ def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
     ),
 )
 def run_report(request: HttpRequest, run: int) -> dict[str, Any]:
-    return reports.report(Run.objects.get(pk=run), _now())
+    return run_reads.report(Run.objects.get(pk=run), _now())
 
 
 @api.post(

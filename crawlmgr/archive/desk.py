@@ -20,7 +20,7 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import admin_view, page
-from crawlmgr.archive import archive, reads, warc_files
+from crawlmgr.archive import archive, warc_files
 from crawlmgr.exports import downloads
 from crawlmgr.models import Page, WarcFile
 
@@ -152,13 +152,13 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
     captures: list[Page] = []
     if url:
         try:
-            captures = reads.captures(url)
+            captures = warc_files.captures(url)
         except ValueError:
             problem = words.say("bad_url")
 
     def context() -> dict[str, Any]:
         return {
-            "totals": reads.totals(),
+            "totals": warc_files.totals(),
             "url": url,
             "captures": captures,
             "problem": problem,
@@ -170,7 +170,7 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
         request,
         "desk/archive.html",
         TABLE,
-        reads.files(),
+        warc_files.files(),
         context,
         title=_("Archive"),
         item="archive",
@@ -180,7 +180,7 @@ def archive_page(request: HttpRequest) -> HttpResponseBase:
 def by_day(now: datetime) -> charts.Chart:
     """Returns the chart of the bytes stored on each of the last 30 days, by the day when the file
     was created. Dragging over days filters the list of files below the chart."""
-    days, sums = reads.bytes_by_day(now)
+    days, sums = warc_files.bytes_by_day(now)
     series = [
         charts.Series(
             _("MB stored"), days, [round(sums.get(day, 0) / 1e6, 3) for day in days], charts.NEW
@@ -197,7 +197,7 @@ def by_day(now: datetime) -> charts.Chart:
 def warc_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Lists the captures in one WARC file."""
     file = _file(pk)
-    context = {"file": file, "slice": reads.in_file(file, request.GET.dict()), "keep": ""}
+    context = {"file": file, "slice": warc_files.in_file(file, request.GET.dict()), "keep": ""}
     trail = [(_("Archive"), reverse("admin:archive"))]
     return page(request, "desk/warc.html", context, title=file.name, item="archive", trail=trail)
 
@@ -229,7 +229,7 @@ def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one capture: status, headers, and the content as text, so that nothing in it is
     executed or loaded."""
-    found = reads.capture(pk)
+    found = warc_files.capture(pk)
     if found is None:
         raise Http404(_("There is no such page."))
     record = archive.read_page(found)
@@ -243,7 +243,7 @@ def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
             left=max(0, len(text) - SHOWN_CHARACTERS),
             binary=not _is_text(found.content_type),
         )
-    context["others"] = reads.of_address(found.url_hash, 20)
+    context["others"] = warc_files.of_address(found.url_hash, 20)
     trail = [(_("Archive"), reverse("admin:archive"))]
     return page(
         request,

@@ -14,7 +14,7 @@ from django.conf import settings as django_settings
 from django.db.models import F
 
 from crawlmgr import __version__
-from crawlmgr.access import sealed_settings
+from crawlmgr.access import vault
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import sql
@@ -83,7 +83,7 @@ class WebSession:
         on_sent: Callable[[], None] | None = None,
         memory: MemoryLimit | None = None,
     ) -> None:
-        settings = sealed_settings.in_use(settings)
+        settings = vault.in_use(settings)
         self.settings = settings
         self.clock = clock
         self.base = FetchSettings(

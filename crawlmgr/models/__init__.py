@@ -7,8 +7,7 @@ from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Host, HostHour, RunHost, Url, UrlState
 from crawlmgr.models.nodes import Node, NodeState
 from crawlmgr.models.pages import Page, WarcFile
-from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState, RunTally
-from crawlmgr.models.schedule import Hold, Timing
+from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Hold, Run, RunState, RunTally, Timing
 from crawlmgr.models.upkeep import BackupPlan, Deletion, Retention, SettingsChange, SettingsPreset
 
 __all__ = [

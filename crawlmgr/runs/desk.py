@@ -25,7 +25,7 @@ from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.exports import downloads
 from crawlmgr.frontier import host_reads
 from crawlmgr.models import Run, RunState
-from crawlmgr.runs import reports, runs
+from crawlmgr.runs import run_reads, runs
 from crawlmgr.runs import run_reads as reads
 from crawlmgr.schedule import due, timings
 
@@ -258,8 +258,8 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         host_reads.in_flight_of_run(run, now),
         reads.hosts(run),
     )
-    waits = reports.waits_of(run, now)
-    report = reports.report(run, now, waits)
+    waits = run_reads.waits_of(run, now)
+    report = run_reads.report(run, now, waits)
     one: Any
     for one in hosts:
         one.in_flight = flight.on.get(one.host_id, 0) if flight else 0
@@ -301,7 +301,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
-def story(run: Run, now: datetime, waits: reports.Waiting | None = None) -> dict[str, Any]:
+def story(run: Run, now: datetime, waits: run_reads.Waiting | None = None) -> dict[str, Any]:
     """Describes a run's state for its page: what it is doing, why it waits, or why it ended.
     Returns a dictionary with `look` (style), `icon` and `text`, in some states also `until` (a time
     to show after the text) and `detail` (a further reason). `waits` is what the run waits for; it
@@ -310,8 +310,8 @@ def story(run: Run, now: datetime, waits: reports.Waiting | None = None) -> dict
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the current page.")}
     if run.wanted == "pause":
         return {"look": "warn", "icon": "pause_circle", "text": _("Pauses after the current page.")}
-    waits = reports.waits_of(run, now) if waits is None else waits
-    if waits != reports.Waiting():
+    waits = run_reads.waits_of(run, now) if waits is None else waits
+    if waits != run_reads.Waiting():
         return _wait(run, waits, now)
     if run.state == RunState.RUNNING:
         return {
@@ -347,7 +347,7 @@ def story(run: Run, now: datetime, waits: reports.Waiting | None = None) -> dict
     }
 
 
-def _wait(run: Run, waits: reports.Waiting, now: datetime) -> dict[str, Any]:
+def _wait(run: Run, waits: run_reads.Waiting, now: datetime) -> dict[str, Any]:
     """Returns the dictionary that `story` returns (style, icon, text …) for a run that waits;
     `waits` tells why and until when."""
     if waits.because == "hours":
@@ -375,7 +375,7 @@ def _wait(run: Run, waits: reports.Waiting, now: datetime) -> dict[str, Any]:
 def _no_free_worker(now: datetime) -> str:
     """Returns why no worker takes a run that waits for one, as a sentence; "" if a worker takes it
     within moments."""
-    code, number = reports.no_free_worker(now)
+    code, number = run_reads.no_free_worker(now)
     if code == "workers_busy":
         return _("All workers (%(number)s) work on other runs.") % {"number": number}
     if code == "nodes_paused":

@@ -1,16 +1,37 @@
-"""Queries on runs: lists of runs, and a run's pages, hosts, events and speed."""
+"""Queries on runs: lists of runs, and a run's pages, hosts, events and speed, its
+report."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from django.db.models import Count, QuerySet
+from django.conf import settings
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.models.functions import TruncDate
 
+from crawlmgr.database import caches
 from crawlmgr.database.caches import once
-from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
+from crawlmgr.frontier import host_reads
+from crawlmgr.models import (
+    ACTIVE,
+    Event,
+    Node,
+    NodeState,
+    Page,
+    Run,
+    RunHost,
+    RunState,
+    RunTally,
+    Url,
+    UrlState,
+)
+from crawlmgr.runs import runs
+from crawlmgr.schedule import timings
+from crawlmgr.workers import ranking
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 DAYS_SHOWN = 30
@@ -142,3 +163,232 @@ def neighbours(run: Run) -> dict[str, Any]:
         "before": same.filter(pk__lt=run.pk).order_by("-id").values_list("pk", flat=True).first(),
         "after": same.filter(pk__gt=run.pk).order_by("id").values_list("pk", flat=True).first(),
     }
+
+
+# number of hosts of a run that are examined for free connections, as in `frontier.next_turn`
+MAX_EXAMINED = 32
+
+
+class Waiting(NamedTuple):
+    """What a run waits for.
+
+    `what` is the key of a host, the working hours as stored in `Run.waiting_for`, or "". `until` is
+    the time at which the wait ends, None if it is not known. `because` is the reason: a code of
+    `hosts.PauseCause`; "hours" (outside its working hours); "worker" (no worker has taken the run,
+    or taken it again); "connections" (other runs use all connections of the host, or another node
+    requests it); "" if the run does not wait. `amount` is that of `hosts.PauseCause`, or for
+    "connections" the id of a run that requests the host."""
+
+    what: str = ""
+    until: datetime | None = None
+    because: str = ""
+    amount: float = 0.0
+
+    def columns(self) -> dict[str, Any]:
+        """Returns `what`, `until` and `because` under the names of these columns in lists and JSON
+        documents of runs."""
+        return {
+            "waiting_for": self.what,
+            "waiting_until": self.until,
+            "waiting_because": self.because,
+        }
+
+
+def no_free_worker(now: datetime) -> tuple[str, int]:
+    """Returns why no worker takes a waiting run, as a code and a number. ("no_workers", 0): no node
+    is alive. ("nodes_paused", nodes alive): all of them are paused or draining. ("workers_busy",
+    workers of active nodes): each of these has a run. ("", 0): a worker is free and takes the run
+    within moments."""
+    nodes = list(Node.objects.filter(ranking.are_alive(now)))
+    takers = [node for node in nodes if node.state == NodeState.ACTIVE]
+    if not takers:
+        return ("nodes_paused", len(nodes)) if nodes else ("no_workers", 0)
+    held, workers = ranking.runs_in_hand(now), sum(node.workers for node in takers)
+    return (
+        ("workers_busy", workers) if sum(held[node.name] for node in takers) >= workers else ("", 0)
+    )
+
+
+def waits_of(run: Run, now: datetime) -> Waiting:
+    """Returns what a run waits for at the time `now`; a `Waiting` without values if it has ended,
+    is paused, or is working."""
+    if run.state == RunState.QUEUED:
+        return Waiting(because="worker")
+    if run.state != RunState.RUNNING:
+        return Waiting()
+    if run.waiting_for and run.waiting_until and run.waiting_until > now:
+        if timings.is_of_hours(run.waiting_for):
+            return Waiting(run.waiting_for, run.waiting_until, "hours")
+        cause = host_reads.limiting_cause(run.waiting_for, now)
+        return Waiting(run.waiting_for, run.waiting_until, *(cause or ("", 0.0)))
+    if run.lease_until is None or run.lease_until < now:
+        return Waiting(because="worker")
+    return _for_connections(run, now)
+
+
+def _for_connections(run: Run, now: datetime) -> Waiting:
+    """Returns the `Waiting` of a run that can request nothing, because other runs use every host of
+    its waiting addresses. Returns an empty `Waiting` if the run has a request in progress or one of
+    these hosts has a free connection.
+    """
+    claimed = Url.objects.filter(state=UrlState.CLAIMED, lease_until__gt=now)
+    if claimed.filter(run_id=run.pk).exists():
+        return Waiting()
+    addresses = Url.objects.filter(
+        run_id=run.pk, host_id=OuterRef("host_id"), state=UrlState.WAITING
+    )
+    rows = (
+        RunHost.objects.filter(Exists(addresses), run_id=run.pk, active=True)
+        .select_related("host")
+        .order_by("host__next_at")
+    )
+    wanted = {row.host_id: row.host for row in rows.defer("host__robots_text")[:MAX_EXAMINED]}
+    others = list(
+        claimed.filter(host_id__in=list(wanted)).values_list(
+            "host_id", "run_id", "run__lease_holder"
+        )
+    )
+    used, node = Counter(pk for pk, _run, _holder in others), _node(run.lease_holder)
+    occupied = {
+        pk: other
+        for pk, other, holder in others
+        if used[pk] >= wanted[pk].connections or (holder and _node(holder) != node)
+    }
+    if not wanted or len(occupied) < len(wanted):
+        return Waiting()
+    first = next(iter(wanted))
+    return Waiting(wanted[first].key, None, "connections", float(occupied[first]))
+
+
+def _node(holder: str) -> str:
+    """Returns the name of the node in the holder of a lease, "node:process"."""
+    return holder.rpartition(":")[0]
+
+
+def with_waits(documents: list[dict[str, Any]], now: datetime) -> list[dict[str, Any]]:
+    """Adds to JSON documents of runs (with "id" and "state") what each run waits for now: the
+    fields of `Waiting.columns`."""
+    pks = [one["id"] for one in documents if one["state"] in (RunState.QUEUED, RunState.RUNNING)]
+    found: Mapping[int, Run] = Run.objects.in_bulk(pks)
+    return [
+        {**one, **(waits_of(found[one["id"]], now) if one["id"] in found else Waiting()).columns()}
+        for one in documents
+    ]
+
+
+MAX_HOSTS = 20
+MAX_FULL = 1000
+MAX_NAMES = 50
+# the outcomes of an active run with at least this many requests are cached for COUNTED_SECONDS
+MANY = 20_000
+COUNTED_SECONDS = 60
+
+
+def report(run: Run, now: datetime, waits: Waiting | None = None) -> dict[str, Any]:
+    """Returns the report of a run as a dictionary, for the run's page in the web interface, the API
+    and the command. Its lists of statuses, types, seeds and hosts are None for runs of older
+    versions of the program, which did not count them. `waits` is what the run waits for; it is
+    looked up if not given."""
+    began, ended = run.started, run.finished or (now if run.active else run.progressed)
+    counted = RunTally.objects.filter(run=run).exists() or not run.requests
+    return {
+        "run": run.pk,
+        "kind": run.kind,
+        "label": run.label,
+        "state": run.state,
+        "stopped_by": run.stopped_by,
+        "detail": run.detail,
+        **(waits_of(run, now) if waits is None else waits).columns(),
+        "started": began,
+        "finished": run.finished,
+        "seconds": max(0.0, (ended - began).total_seconds()) if began and ended else None,
+        "pages": run.fetched,
+        "failed": run.failed,
+        "refused": run.refused,
+        "requests": run.requests,
+        "bytes": run.bytes,
+        "answers_429_or_503": run.busy,
+        "retries": run.retries,
+        "waits": run.waits,
+        "waited_seconds": run.waited_seconds,
+        "statuses": _named(run, runs.STATUS, "status", "answers") if counted else None,
+        "types": _named(run, runs.TYPE, "type", "pages") if counted else None,
+        "seeds": (
+            _named(run, runs.SEED, "outcome", "urls")
+            if counted and run.kind in settings.RUNS_WITH_SEEDS
+            else None
+        ),
+        "hosts": _hosts(run) if counted else None,
+        "pages_per_host": _limit(run) or None,
+        "hosts_full": _full(run),
+        "outcomes": outcomes(run),
+    }
+
+
+def _named(run: Run, what: str, name: str, number: str) -> list[dict[str, Any]]:
+    """Returns the largest counts of one kind `what` ("status", "type", "seed"), largest first, as
+    dictionaries: the counted value under the key `name`, the count under the key `number`, and
+    except for seeds the "bytes"."""
+    rows = RunTally.objects.filter(run=run, what=what).order_by("-number", "name")[:MAX_NAMES]
+    sized = what != runs.SEED
+    return [
+        {name: row.name, number: row.number, **({"bytes": row.bytes} if sized else {})}
+        for row in rows
+    ]
+
+
+def _hosts(run: Run) -> list[dict[str, Any]]:
+    """Returns the hosts with the most pages in the run as dictionaries with their counters, at most
+    MAX_HOSTS."""
+    rows = (
+        RunHost.objects.filter(run=run)
+        .select_related("host")
+        .order_by("-fetched", "id")[:MAX_HOSTS]
+    )
+    return [
+        {
+            "host": row.host.key,
+            "id": row.host_id,
+            "pages": row.fetched,
+            "failed": row.failed,
+            "bytes": row.bytes,
+        }
+        for row in rows
+    ]
+
+
+def outcomes(run: Run) -> list[dict[str, Any]]:
+    """Returns the numbers of a run's addresses by state and reason, as dictionaries with "state",
+    "reason" and "urls" (number): as stored at the end of the run, or counted now if it is active.
+    """
+    count = partial(runs.outcomes, run.pk)
+    stored: list[dict[str, Any]] | None = run.outcomes
+    if stored is None or run.active:
+        many = run.requests >= MANY
+        stored = (
+            caches.remembered(f"run-outcomes-{run.pk}", COUNTED_SECONDS, count) if many else count()
+        )
+    return [
+        {
+            "state": UrlState(row["state"]).name.lower(),
+            "reason": row["reason"],
+            "urls": row["count"],
+        }
+        for row in stored
+    ]
+
+
+def _limit(run: Run) -> int:
+    """Returns the run's limit of pages per host; 0 for none."""
+    return int(run.parameters.get("settings", {}).get("pages_per_host") or 0)
+
+
+def _full(run: Run) -> int:
+    """Returns how many hosts have reached the run's limit of pages per host, at most MAX_FULL; 0
+    without a limit."""
+    limit = _limit(run)
+    return (
+        len(RunHost.objects.filter(run=run, fetched__gte=limit)[:MAX_FULL].values_list("pk"))
+        if limit
+        else 0
+    )

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Q
 
-from crawlmgr.access import sealed_settings, vault
+from crawlmgr.access import vault
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import sql
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState, events
@@ -178,7 +178,7 @@ def _in_plain(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the parameters of a run with decrypted secrets, for comparing: encrypting a text
     twice gives two results. Unchanged if the secrets cannot be decrypted."""
     try:
-        return {**parameters, "settings": sealed_settings.opened(parameters.get("settings", {}))}
+        return {**parameters, "settings": vault.opened(parameters.get("settings", {}))}
     except vault.Unreadable:
         return parameters
 
@@ -207,7 +207,7 @@ def create(
     run (see `_kept_until`). Secrets among the crawl settings in `parameters` are stored encrypted.
     Raises Busy if an active run has the same non-empty `exclusive` key."""
     if "settings" in parameters:
-        parameters = {**parameters, "settings": sealed_settings.sealed(parameters["settings"])}
+        parameters = {**parameters, "settings": vault.sealed(parameters["settings"])}
     try:
         with transaction.atomic():
             run = Run.objects.create(

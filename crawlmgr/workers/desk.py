@@ -29,8 +29,8 @@ from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.models import Event, Node, NodeState
 from crawlmgr.workers import nodes, queue, queue_rows, ranking, work_sharing
-from crawlmgr.workers import status as reads
-from crawlmgr.workers import status as status_reads
+from crawlmgr.workers import nodes as reads
+from crawlmgr.workers import nodes as status_reads
 
 LEVELS = {"warnings": Event.Level.WARNING, "errors": Event.Level.ERROR}
 

@@ -27,7 +27,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from crawlmgr.database import caches
 from crawlmgr.models import ACTIVE, Host, Run
 from crawlmgr.workers import nodes, queue
-from crawlmgr.workers import status as status_reads
+from crawlmgr.workers import nodes as status_reads
 
 MAX_ALARMS = 1000
 """Most alarms that are read for counting; the web interface lists only the first few."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models import Q
 
-from crawlmgr.access import sealed_settings
+from crawlmgr.access import vault
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import ACTIVE, Run
 from crawlmgr.runs import runs
@@ -119,7 +119,7 @@ def add(
     """Returns the sources (sites) with these addresses, created if new, with the given crawl
     settings added to their own. Raises BadAddress before anything is stored.
     """
-    settings = sealed_settings.sealed(settings or {})
+    settings = vault.sealed(settings or {})
     wanted = {}
     for url in urls:
         text = url.strip() if "://" in url else f"http://{url.strip()}"

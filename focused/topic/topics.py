@@ -12,7 +12,7 @@ from django.conf import settings as django_settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from crawlmgr.access import sealed_settings
+from crawlmgr.access import vault
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import ACTIVE, Run, Timing, events
 from crawlmgr.runs import runs
@@ -106,7 +106,7 @@ def add(
         raise ValueError(f"there is a topic {name} already")
     if not seeds:
         raise ValueError("a topic needs a seed to start from")
-    values["settings"] = sealed_settings.sealed(values.get("settings", {}))
+    values["settings"] = vault.sealed(values.get("settings", {}))
     topic = StoredTopic.objects.create(name=name[:200], added=now, **values)
     add_seeds(topic, seeds)
     for position, (title, text) in enumerate(documents):

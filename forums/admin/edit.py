@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.access import sealed_settings
+from crawlmgr.access import vault
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, numbers, opens_nothing, page
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.web.url import canonical, host_key
@@ -155,7 +155,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _initial(site: Site) -> dict[str, Any]:
-    crawl = CrawlSettings.from_mapping(sealed_settings.shown(site.settings))
+    crawl = CrawlSettings.from_mapping(vault.shown(site.settings))
     named = ("delay_seconds", "connections", "history_days", "max_pages", "proxy", *SWITCHES)
     return {
         "name": site.name,

@@ -26,7 +26,7 @@ from crawlmgr.models import Run
 from crawlmgr.runs import desk
 from crawlmgr.schedule import desk as hours
 from crawlmgr.upkeep.demonstration import MARK
-from crawlmgr.workers.status import all_paused
+from crawlmgr.workers.nodes import all_paused
 from forums.models import Board, Plan, Site, Visit
 from forums.plans import reads as plan_reads
 from forums.sites import alarms, reads, sites

@@ -16,7 +16,7 @@ from crawlmgr.admin import tables as removal_views
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.views import admin_view, attempt, back, number, numbers, page, post_view
 from crawlmgr.exports import downloads
-from crawlmgr.workers.status import all_paused
+from crawlmgr.workers.nodes import all_paused
 from forums.admin import charts, site_table, words
 from forums.admin.add import INTERVALS
 from forums.admin.site_table import TABLE

@@ -26,7 +26,7 @@ from crawlmgr.admin.views import admin_view, number, numbers, page, post_view
 from crawlmgr.database.paging import Order
 from crawlmgr.exports import downloads
 from crawlmgr.runs import runs
-from crawlmgr.workers.status import all_paused
+from crawlmgr.workers.nodes import all_paused
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.models import Board, Policy, Post, Site, Thread

@@ -18,7 +18,7 @@ from crawlmgr.web.pages.html import scan
 from crawlmgr.web.pages.tree import bounded_markup, parse
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading
-from forums.reading.date_order import declared_language
+from forums.reading.values import declared_language
 
 MAX_LINKS = 3000
 MAX_MARKS = 80

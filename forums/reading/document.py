@@ -21,10 +21,9 @@ from crawlmgr.web.pages.outline import Outline, outline
 from crawlmgr.web.pages.tree import READ_TAGS, bounded_markup, parse
 from crawlmgr.web.url import without_session
 from forums.reading.addresses import board_key, names_user, thread_key
-from forums.reading.date_order import declared_language, is_day_first
 from forums.reading.page_times import TimedPage
 from forums.reading.patterns import MAX_ADDRESS, leads_to, patterns
-from forums.reading.values import ends_by, is_name
+from forums.reading.values import declared_language, ends_by, is_day_first, is_name
 from forums.reading.words import class_roles, is_profile_line
 from forums.reading.wrapping import part_heads, part_lines
 

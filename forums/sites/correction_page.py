@@ -26,9 +26,8 @@ from forums.reading import (
 )
 from forums.reading.corrections import NOTHING as NOTHING
 from forums.reading.corrections import KindRules, SiteCorrections
-from forums.reading.date_order import declared_language
 from forums.reading.page import UNCORRECTED
-from forums.reading.values import clean_name, count, inner_counts
+from forums.reading.values import clean_name, count, declared_language, inner_counts
 from forums.selectors import bounded
 from forums.selectors.child import select
 

@@ -29,7 +29,7 @@ from crawlmgr.database.paging import ListPage, Order, fetch_page
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import run_reads
 from crawlmgr.runs.run_reads import at_work
-from crawlmgr.workers.status import all_paused
+from crawlmgr.workers.nodes import all_paused
 from forums.models import Board, BoardHour, Look, OverviewSource, Post, Site, Thread, Visit
 
 LATE = timedelta(minutes=10)

@@ -15,7 +15,7 @@ from django.conf import settings as conf
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from crawlmgr.access import sealed_settings, vault
+from crawlmgr.access import vault
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier import hosts
@@ -253,7 +253,7 @@ def save(
         raise ValueError("no board is chosen")
     timezone = timezone or result["site"]["timezone"] or "UTC"
     ZoneInfo(timezone)
-    merged = sealed_settings.sealed({**run.parameters.get("settings", {}), **(settings or {})})
+    merged = vault.sealed({**run.parameters.get("settings", {}), **(settings or {})})
     CrawlSettings.from_mapping(merged)
     root = result["site"]["url"]
     values = {
@@ -325,7 +325,7 @@ def parse_headers(text: str) -> dict[str, str]:
             raise ValueError(f"headers, line {number}: {line.strip()[:60]!r} is no “Name: value”")
         if name.lower() in RESERVED_HEADERS:
             raise ValueError(f"headers, line {number}: {name} is not set here")
-        if value != sealed_settings.DOTS and not (value.isprintable() and value.isascii()):
+        if value != vault.DOTS and not (value.isprintable() and value.isascii()):
             raise ValueError(
                 f"headers, line {number}: the value of {name} has control characters or some beyond"
                 " ASCII"
@@ -395,14 +395,12 @@ def _settings(
     `given` are the submitted values; one that consists of dots stands for the stored secret. Values
     of request headers may be secret, so only their names are in the differences.
     """
-    given = sealed_settings.filled(given, before)
+    given = vault.filled(given, before)
     replaced = {key for key, value in given.items() if key in ("proxy", "headers", "cookies")}
     try:
-        before = sealed_settings.opened(before)
+        before = vault.opened(before)
     except vault.Unreadable:
-        before = sealed_settings.shown(
-            {key: value for key, value in before.items() if key not in replaced}
-        )
+        before = vault.shown({key: value for key, value in before.items() if key not in replaced})
     after = {key: value for key, value in {**before, **given}.items() if value is not None}
     check_proxy(str(after.get("proxy", "")))
     CrawlSettings.from_mapping(after)
@@ -419,7 +417,7 @@ def _settings(
                 if key != "proxy"
                 else (key, _without_password(old), _without_password(new))
             )
-    return sealed_settings.sealed(after), changes
+    return vault.sealed(after), changes
 
 
 def _without_password(address: str) -> str:

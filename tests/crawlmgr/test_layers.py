@@ -498,7 +498,7 @@ def test_no_bare_except() -> None:
         ("crawlmgr.web.url", PURE),
         ("crawlmgr.conf", PURE),
         ("crawlmgr.runs.runs", SERVICES),
-        ("crawlmgr.archive.reads", SERVICES),
+        ("crawlmgr.archive.warc_files", SERVICES),
         ("crawlmgr.archive.desk", ADMIN),
         ("crawlmgr.models.runs", MODELS),
         ("forums.models", MODELS),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from crawlmgr.access import sealed_settings
+from crawlmgr.access import vault
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Run
 from forums.discovery import SiteModel
@@ -84,7 +84,7 @@ def test_a_saved_forum_is_edited_and_who_did_it_is_told(client: Client, forum: S
     assert answer.headers["Location"] == f"/admin/forums/site/{forum.pk}/"
     forum.refresh_from_db()
     assert (forum.name, forum.timezone) == ("Mine", "Europe/Berlin")
-    assert sealed_settings.opened(forum.settings) == {
+    assert vault.opened(forum.settings) == {
         "delay_seconds": 2.5,
         "connections": 2,
         "history_days": 30,
@@ -100,7 +100,7 @@ def test_a_saved_forum_is_edited_and_who_did_it_is_told(client: Client, forum: S
     told = Event.objects.get(code="site_edited")
     assert told.text.endswith("(administrator)") and told.host_id == forum.host_id
     page = client.get(f"/admin/forums/site/{forum.pk}/edit/").content.decode()
-    assert f"X-Mine: {sealed_settings.DOTS}" in page and 'value="2.5"' in page
+    assert f"X-Mine: {vault.DOTS}" in page and 'value="2.5"' in page
     assert (
         "applies from the next visit on" in page
     )  # note on a changed time zone, which leaves stored times unchanged

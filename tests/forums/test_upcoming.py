@@ -13,7 +13,7 @@ from django.utils import timezone
 from crawlmgr.access import tokens
 from crawlmgr.models import Event, Run
 from crawlmgr.schedule import due as crawl_pause
-from crawlmgr.workers import status
+from crawlmgr.workers import nodes
 from forums.models import Board, Site, Visit
 from forums.sites import reads
 from forums.sites.reads import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
@@ -222,10 +222,10 @@ def test_the_status_bar_tells_the_reason_in_words(client: Client, forum: Site) -
 def test_the_status_bar_forgets_an_error_that_was_made_good(forum: Site) -> None:
     run = _run(forum, "failed")
     Event.objects.create(run=run, at=NOW, level=40, code="run_failed", text="x")
-    assert status.status(NOW).last_error is not None
+    assert nodes.status(NOW).last_error is not None
     later = _run(forum, "finished")
-    assert status.status(NOW).last_error is None
+    assert nodes.status(NOW).last_error is None
     later.delete()
-    assert status.status(NOW).last_error is not None
+    assert nodes.status(NOW).last_error is not None
     Run.objects.filter(pk=run.pk).update(state="finished")
-    assert status.status(NOW).last_error is None
+    assert nodes.status(NOW).last_error is None

@@ -12,7 +12,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, key, table
 from crawlmgr.models import Run
-from crawlmgr.runs import reports, run_reads
+from crawlmgr.runs import run_reads
 
 FIELDS = (
     "id",
@@ -30,7 +30,7 @@ FIELDS = (
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:
     """Returns the fields of a run that the list shows."""
-    waits = reports.waits_of(found, now).columns()
+    waits = run_reads.waits_of(found, now).columns()
     return {name: waits[name] if name in waits else getattr(found, name) for name in FIELDS}
 
 
@@ -86,7 +86,7 @@ class Report(Imported):
         "report of a run: status codes, content types, hosts, outcomes of its addresses, and why it"
         " ended"
     )
-    module = "crawlmgr.runs.reports"
+    module = "crawlmgr.runs.run_reads"
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("run", type=key, help="its number")

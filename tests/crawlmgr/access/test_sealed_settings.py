@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from crawlmgr import engine
-from crawlmgr.access import sealed_settings, vault
+from crawlmgr.access import vault
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
@@ -42,11 +42,11 @@ SECRET = {
     "cookies": {"sid": "hunter2"},
     "delay_seconds": 0.0,
 }
-DOTS = sealed_settings.DOTS
+DOTS = vault.DOTS
 
 
 def test_sealing_hides_what_is_secret_and_opening_gives_it_back() -> None:
-    stored = sealed_settings.sealed(SECRET)
+    stored = vault.sealed(SECRET)
     assert (
         "hunter2" not in json.dumps(stored)
         and stored["proxy"] == f"http://{DOTS}@proxy.example:3128"
@@ -54,21 +54,15 @@ def test_sealing_hides_what_is_secret_and_opening_gives_it_back() -> None:
     assert stored["headers"] == {"X-Key": DOTS, "Accept-Language": "de"} and stored["cookies"] == {
         "sid": DOTS
     }
-    assert (
-        sealed_settings.opened(stored)
-        == SECRET
-        == sealed_settings.opened(sealed_settings.sealed(stored))
-    )
-    assert sealed_settings.shown(stored) == sealed_settings.shown(
-        SECRET
-    ) and "sealed" not in sealed_settings.shown(stored)
+    assert vault.opened(stored) == SECRET == vault.opened(vault.sealed(stored))
+    assert vault.shown(stored) == vault.shown(SECRET) and "sealed" not in vault.shown(stored)
     plain = {
         "delay_seconds": 1.0,
         "headers": {"Accept": "*/*"},
         "proxy": "http://proxy.example:3128",
     }
-    assert sealed_settings.sealed(plain) == plain == sealed_settings.opened(plain)
-    settings = sealed_settings.in_use(CrawlSettings.from_mapping(stored))
+    assert vault.sealed(plain) == plain == vault.opened(plain)
+    settings = vault.in_use(CrawlSettings.from_mapping(stored))
     assert (settings.proxy, dict(settings.headers), dict(settings.cookies)) == (
         PROXY,
         SECRET["headers"],
@@ -87,18 +81,18 @@ def test_sealing_hides_what_is_secret_and_opening_gives_it_back() -> None:
     ],
 )
 def test_whatever_stands_before_the_host_of_a_proxy_is_secret(proxy: str) -> None:
-    stored = sealed_settings.sealed({"proxy": proxy})
+    stored = vault.sealed({"proxy": proxy})
     assert "hunter2" not in json.dumps(stored) and stored["proxy"].endswith(f"{DOTS}@p:1")
-    assert sealed_settings.opened(stored)["proxy"] == proxy
+    assert vault.opened(stored)["proxy"] == proxy
 
 
 def test_a_value_added_beside_sealed_ones_is_sealed_with_them() -> None:
-    stored = sealed_settings.sealed(SECRET)
-    more = sealed_settings.sealed(
+    stored = vault.sealed(SECRET)
+    more = vault.sealed(
         {**stored, "headers": {**stored["headers"], "X-More": "hunter3"}, "cookies": {}}
     )
     assert "hunter3" not in json.dumps(more)
-    assert sealed_settings.opened(more)["headers"] == {**SECRET["headers"], "X-More": "hunter3"}
+    assert vault.opened(more)["headers"] == {**SECRET["headers"], "X-More": "hunter3"}
     assert set(vault.unseal(more["sealed"])) == {
         "proxy",
         "headers X-Key",
@@ -124,9 +118,9 @@ def test_nothing_is_stored_or_frozen_as_it_is() -> None:
     ):
         stored = json.dumps(list(table.objects.values_list(field, flat=True)))
         assert "hunter2" not in stored and "sealed" in stored, table
-    assert sealed_settings.opened(visit.parameters["settings"])["headers"] == {"X-Other": "hunter2"}
+    assert vault.opened(visit.parameters["settings"])["headers"] == {"X-Other": "hunter2"}
     for run in (look, crawl):
-        assert sealed_settings.opened(run.parameters["settings"])["headers"] == SECRET["headers"]
+        assert vault.opened(run.parameters["settings"])["headers"] == SECRET["headers"]
     assert "hunter2" not in json.dumps(list(Event.objects.values_list("text", flat=True)))
 
 
@@ -182,7 +176,7 @@ def test_dots_in_the_form_keep_what_they_stand_for_and_go_to_no_other_proxy() ->
         "use_apis": "on",
     }
     assert client.post(f"/admin/forums/site/{forum.pk}/edit/", form).status_code == 302
-    kept = sealed_settings.opened(Site.objects.get().settings)
+    kept = vault.opened(Site.objects.get().settings)
     assert (kept["proxy"], kept["headers"], kept["delay_seconds"]) == (
         PROXY,
         {"X-Key": "hunter2", "X-New": "hunter4"},
@@ -192,7 +186,7 @@ def test_dots_in_the_form_keep_what_they_stand_for_and_go_to_no_other_proxy() ->
     for wrong in ({"proxy": f"http://{DOTS}@evil.example:3128"}, {"headers": f"X-Unknown: {DOTS}"}):
         answer = client.post(f"/admin/forums/site/{forum.pk}/edit/", {**form, **wrong})
         assert answer.status_code == 422 and "give the value anew" in answer.content.decode()
-    assert sealed_settings.opened(Site.objects.get().settings) == kept
+    assert vault.opened(Site.objects.get().settings) == kept
 
 
 def test_the_web_gets_the_secret_and_the_archive_and_exports_do_not(
@@ -201,7 +195,7 @@ def test_the_web_gets_the_secret_and_the_archive_and_exports_do_not(
     settings.ARCHIVE_DIR = tmp_path
     with LocalSite() as web:
         web.add("/", "<p>hello</p>")
-        stored = sealed_settings.sealed({**SECRET, "proxy": "", "allow_private": web.authority})
+        stored = vault.sealed({**SECRET, "proxy": "", "allow_private": web.authority})
         session = fetching.WebSession(CrawlSettings.from_mapping(stored), SYSTEM)
         response = session.fetch(FetchRequest(web.url("/")))
         session.close()
@@ -242,7 +236,7 @@ def test_robots_txt_of_another_host_gets_no_secret() -> None:
     with LocalSite() as web, LocalSite() as other:
         web.add("/", Reply(b"", 302, {"Location": other.url("/x")}))
         other.add("*", "User-agent: *\nAllow: /")
-        stored = sealed_settings.sealed(
+        stored = vault.sealed(
             {**SECRET, "proxy": "", "allow_private": f"{web.authority},{other.authority}"}
         )
         session = fetching.WebSession(CrawlSettings.from_mapping(stored), SYSTEM)
@@ -275,4 +269,4 @@ def test_a_run_whose_secrets_cannot_be_read_sends_nothing_and_says_why(settings:
     with pytest.raises(ValueError, match="give it anew"):
         sites.update(forum.pk, {"settings": {"headers": {"X-Key": DOTS}}}, now=NOW)
     sites.update(forum.pk, {"settings": {"headers": {"X-Key": "hunter5"}}}, now=NOW)
-    assert sealed_settings.opened(Site.objects.get().settings)["headers"] == {"X-Key": "hunter5"}
+    assert vault.opened(Site.objects.get().settings)["headers"] == {"X-Key": "hunter5"}

@@ -70,7 +70,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Exception
             raise make()
 
         monkeypatch.setattr("crawlmgr.runs.run_reads.listed", raising)
-        monkeypatch.setattr("crawlmgr.workers.status.status", raising)
+        monkeypatch.setattr("crawlmgr.workers.nodes.status", raising)
 
     return fail
 

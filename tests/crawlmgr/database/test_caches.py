@@ -14,7 +14,7 @@ from crawlmgr.database import caches
 from crawlmgr.runs import run_reads as reads
 from crawlmgr.runs import runs
 from crawlmgr.schedule import due
-from crawlmgr.workers.status import all_paused
+from crawlmgr.workers.nodes import all_paused
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from crawlmgr import engine
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.frontier.hosts import REASON, HostLimit
 from crawlmgr.models import Host, Page, Run, RunHost, RunState, Url
-from crawlmgr.runs import reports, runs
+from crawlmgr.runs import run_reads, runs
 from focused.topic import topics
 from tests.crawlmgr.admin.rows import user
 from tests.deepweb.test_admin import filled
@@ -56,7 +56,7 @@ def test_the_limit_is_held_exactly_on_each_host(settings: LazySettings, connecti
     )
     assert len(asked) == 5
     assert Url.objects.filter(run=run, reason=REASON).count() == 20
-    told = reports.report(run, NOW)
+    told = run_reads.report(run, NOW)
     assert (told["pages_per_host"], told["hosts_full"]) == (5, 1)
     assert sum(row["urls"] for row in told["outcomes"] if row["reason"] == REASON) == 20
     client = Client(headers={"accept-language": "en"})
@@ -87,7 +87,7 @@ def test_no_limit_leaves_nothing_out(settings: LazySettings) -> None:
         run = _run(settings, _fill(site, 12), connections=4)
         assert engine.run_slice(run.pk) == RunState.FINISHED
     assert Page.objects.filter(run=run).count() == 12
-    told = reports.report(Run.objects.get(pk=run.pk), NOW)
+    told = run_reads.report(Run.objects.get(pk=run.pk), NOW)
     assert told["pages_per_host"] is None and told["hosts_full"] == 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from crawlmgr.archive import reads as archive_reads
+from crawlmgr.archive import warc_files as archive_reads
 from crawlmgr.models import Event, Export, Host, Node, Page, Run, WarcFile
 from crawlmgr.runs import run_reads
 from crawlmgr.runs.desk import story

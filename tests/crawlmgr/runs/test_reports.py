@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from crawlmgr import engine
 from crawlmgr.api.shared import run_report
 from crawlmgr.models import Host, Page, Run, RunHost, RunState, RunTally, Url, UrlState
-from crawlmgr.runs import reports, runs
+from crawlmgr.runs import run_reads, runs
 from tests.crawlmgr.admin.rows import user
 from tests.site.server import LocalSite, Reply, Request
 
@@ -70,7 +70,7 @@ def _crawled(settings: LazySettings, urls: list[str], **wishes: Any) -> Run:
 def test_the_report_is_what_happened(settings: LazySettings) -> None:
     with LocalSite() as site:
         run = _crawled(settings, _site(site))
-    told = reports.report(run, NOW)
+    told = run_reads.report(run, NOW)
     statuses = {row["status"]: row["answers"] for row in told["statuses"]}
     assert statuses == {"200": 4, "404": 1, "500": 2, "503": 1}
     assert told["retries"] == 2 and told["answers_429_or_503"] == 1
@@ -101,7 +101,7 @@ def test_the_report_is_what_happened(settings: LazySettings) -> None:
 def test_page_command_and_api_say_the_same(settings: LazySettings, capsys: Any) -> None:
     with LocalSite() as site:
         run = _crawled(settings, _site(site))
-    told = reports.report(run, NOW)
+    told = run_reads.report(run, NOW)
     call_command("run", "report", str(run.pk), "--json")
     by_command = json.loads(capsys.readouterr().out)
     by_api = run_report(None, run.pk)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def test_page_and_commands_say_why_a_run_waits(
     assert sentence in client.get(f"/admin/runs/{run.pk}/").content.decode()
     runs.stop(run.pk, NOW)
     run.refresh_from_db()
-    assert reports.report(run, NOW)["waiting_because"] == ""
+    assert run_reads.report(run, NOW)["waiting_because"] == ""
 
 
 def test_the_list_of_runs_gives_those_at_work_first(capsys: Any) -> None:
@@ -201,10 +201,10 @@ def test_the_list_of_runs_gives_those_at_work_first(capsys: Any) -> None:
 def test_outcomes_are_kept_when_a_run_ends_and_not_counted_again(settings: LazySettings) -> None:
     with LocalSite() as site:
         run = _crawled(settings, _site(site))
-    told = reports.report(run, NOW)["outcomes"]
+    told = run_reads.report(run, NOW)["outcomes"]
     Url.objects.filter(run=run).delete()  # as pruning does
     with CaptureQueriesContext(connection) as asked:
-        assert reports.report(Run.objects.get(pk=run.pk), NOW)["outcomes"] == told
+        assert run_reads.report(Run.objects.get(pk=run.pk), NOW)["outcomes"] == told
     assert not any(
         "crawlmgr_url" in one["sql"] or '"crawlmgr_page"' in one["sql"]
         for one in asked.captured_queries
@@ -219,7 +219,7 @@ def test_a_run_that_is_stopped_while_it_waits_keeps_its_outcomes() -> None:
     )
     runs.stop(run.pk, NOW)
     run.refresh_from_db()
-    assert reports.report(run, NOW)["outcomes"] == [{"state": "waiting", "reason": "", "urls": 1}]
+    assert run_reads.report(run, NOW)["outcomes"] == [{"state": "waiting", "reason": "", "urls": 1}]
     assert run.outcomes is not None
 
 
@@ -227,18 +227,18 @@ def test_many_addresses_of_a_run_at_work_are_counted_now_and_then_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
-    monkeypatch.setattr(reports, "MANY", 10)
+    monkeypatch.setattr(run_reads, "MANY", 10)
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, requests=10)
     run.refresh_from_db()
     Url.objects.create(
         run=run, host=_host(), key_hash=1, url="http://a/", state=UrlState.DONE, added_at=NOW
     )
-    first = reports.report(run, NOW)["outcomes"]
+    first = run_reads.report(run, NOW)["outcomes"]
     Url.objects.create(
         run=run, host=_host(), key_hash=2, url="http://b/", state=UrlState.DONE, added_at=NOW
     )
     assert (
-        reports.report(run, NOW)["outcomes"]
+        run_reads.report(run, NOW)["outcomes"]
         == first
         == [{"state": "done", "reason": "", "urls": 1}]
     )
@@ -247,7 +247,7 @@ def test_many_addresses_of_a_run_at_work_are_counted_now_and_then_only(
 def test_a_run_of_an_older_version_says_null_where_nothing_was_counted() -> None:
     run = runs.create("plain", "plain", parameters={}, now=NOW, start=False)
     Run.objects.filter(pk=run.pk).update(state=RunState.FINISHED, requests=7, fetched=7)
-    told = reports.report(Run.objects.get(pk=run.pk), NOW)
+    told = run_reads.report(Run.objects.get(pk=run.pk), NOW)
     assert (
         told["statuses"] is None
         and told["types"] is None
@@ -268,11 +268,11 @@ def test_the_report_asks_as_much_for_many_hosts_as_for_few() -> None:
                 run=run, host=_host(f"h{place}"), defaults={"fetched": place}
             )
         with CaptureQueriesContext(connection) as asked:
-            told = reports.report(run, NOW)
+            told = run_reads.report(run, NOW)
         counts.append(len(asked))
     assert (
         counts[0] == counts[1]
-        and len(told["hosts"]) == reports.MAX_HOSTS
+        and len(told["hosts"]) == run_reads.MAX_HOSTS
         and told["hosts"][0]["pages"] == 59
     )
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from crawlmgr.database.paging import fetch_page
 from crawlmgr.models import Run
 from crawlmgr.runs import run_reads
-from crawlmgr.workers import status
+from crawlmgr.workers import nodes
 from deepweb import reads as deepweb_reads
 from focused import reads as focused_reads
 from forums.sites import reads as forum_reads
@@ -52,7 +52,7 @@ def plans(work: Any) -> list[str]:
         lambda: forum_reads.active_runs(range(1, 301)),
         lambda: focused_reads.active_topics(),
         lambda: deepweb_reads.working("deepweb-find", [1, 2]),
-        lambda: status.status(NOW),
+        lambda: nodes.status(NOW),
     ],
 )
 @pytest.mark.parametrize("known", [False, True], ids=["without statistics", "with statistics"])

@@ -16,10 +16,10 @@ from crawlmgr.api.shared import run_document
 from crawlmgr.clock import SYSTEM
 from crawlmgr.frontier import frontier
 from crawlmgr.models import Host, Node, NodeState, Run, RunState, Url, UrlState
-from crawlmgr.runs import reports, runs
+from crawlmgr.runs import run_reads, runs
 from crawlmgr.runs.desk import story
 from crawlmgr.schedule import due
-from crawlmgr.workers import nodes, status
+from crawlmgr.workers import nodes
 from tests.crawlmgr.admin.rows import tight
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def _told(run: Run, capsys: Any) -> list[tuple[str, str]]:
     """What the report, the list of runs and the API say a run waits for, and why."""
     call_command("run", "list", "--json")
     listed = {row["id"]: row for row in json.loads(capsys.readouterr().out)["runs"]}[run.pk]
-    documents = [reports.report(run, NOW), listed, run_document(run.pk)]
+    documents = [run_reads.report(run, NOW), listed, run_document(run.pk)]
     return [(one["waiting_for"], one["waiting_because"]) for one in documents]
 
 
@@ -54,7 +54,7 @@ def test_a_run_whose_host_others_occupy_says_so(
     first, held = _begun(["http://a.example/1"], other)
     second, own = _begun(["http://a.example/2"], "north:9")
     Host.objects.update(connections=connections, delay_seconds=0.0)
-    assert reports.waits_of(second, NOW) == reports.Waiting(), (
+    assert run_reads.waits_of(second, NOW) == run_reads.Waiting(), (
         "it has only not claimed its address yet"
     )
     assert frontier.claim_many(first.pk, held.fence, NOW, 600.0, 1, node=other.partition(":")[0])
@@ -118,7 +118,7 @@ def test_a_run_without_worker_says_why_none_is_free() -> None:
     assert detail().startswith("All running nodes are paused or draining.")
     Node.objects.filter(pk=north.pk).update(started=NOW + HOUR)
     assert detail().startswith("No worker is alive"), "its heartbeat is older than its last start"
-    assert status.status(NOW).nodes == 0, "the status bar counts the same nodes"
+    assert nodes.status(NOW).nodes == 0, "the status bar counts the same nodes"
 
 
 def test_a_run_that_was_paused_with_all_crawling_says_so() -> None:

@@ -16,7 +16,7 @@ from django_q.models import OrmQ
 from crawlmgr import jobs
 from crawlmgr.exports import saved_exports
 from crawlmgr.models import Export, Run, RunState, Timing
-from crawlmgr.runs import reports, runs
+from crawlmgr.runs import run_reads, runs
 from crawlmgr.schedule import timings
 from focused.models import Topic
 from focused.topic import topics
@@ -85,7 +85,7 @@ def test_a_scheduled_run_waits_outside_its_hours_and_says_so() -> None:
         'title="waits for its hours (01:00–06:00, UTC)">waits</span>'
         in client.get("/admin/runs/").content.decode()
     )
-    assert reports.report(run, NOON)["waiting_for"] == "hours 01:00-06:00 UTC"
+    assert run_reads.report(run, NOON)["waiting_for"] == "hours 01:00-06:00 UTC"
     assert jobs.run_slice(run.pk, clock=At(OPENS), seconds=5) == RunState.FINISHED
 
 
