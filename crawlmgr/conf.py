@@ -75,9 +75,6 @@ class CrawlSettings:
         "",
         "Comma-separated private addresses that are allowed: host, host:port, address or network",
     )
-    drop_parameters: str = _setting(
-        "", "Comma-separated query parameters that do not affect the page's content"
-    )
     history_days: float = _setting(
         20.0, "Age of the oldest threads that the first visit reads", "d", 0, 100_000
     )
@@ -126,11 +123,6 @@ class CrawlSettings:
         """Seconds after which an address that a worker has claimed is released if the worker has
         not reported a result."""
         return self.total_timeout_seconds + 30
-
-    @property
-    def dropped_parameters(self) -> frozenset[str]:
-        """The names of query parameters that are removed from addresses."""
-        return frozenset(part.strip() for part in self.drop_parameters.split(",") if part.strip())
 
 
 def _checked(spec: Any, value: Any) -> Any:

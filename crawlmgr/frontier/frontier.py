@@ -465,13 +465,6 @@ def drop(
     return waiting.update(state=UrlState.DROPPED, reason=reason[:300], ended_at=now)
 
 
-def open_count(run_id: int, group: int) -> int:
-    """Returns how many addresses of a group (such as one board's) are waiting or claimed."""
-    return Url.objects.filter(
-        run_id=run_id, group=group, state__in=[UrlState.WAITING, UrlState.CLAIMED]
-    ).count()
-
-
 _OUT_OF_REACH = (
     *("dns", "connect", "timeout", "too_slow", "reset", "truncated", "proxy", "tls", "protocol"),
     *("robots_unreachable", "host_unreachable", "http_429", "http_5"),

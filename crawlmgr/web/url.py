@@ -83,29 +83,13 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
 
 @dataclass(frozen=True, slots=True)
 class UrlRules:
-    """A site's rules for canonical addresses.
+    """Rules for canonical addresses. `strip_sessions` and `strip_tracking` drop query parameters
+    whose names are known for session ids and tracking."""
 
-    `drop_parameters` and `keep_parameters` are names of query parameters, case ignored; a name that
-    ends in "*" is a prefix. A parameter in both is kept; keeping also overrides `strip_sessions`
-    and `strip_tracking`, which drop parameters whose names are known for session ids and tracking.
-    """
-
-    drop_parameters: frozenset[str] = frozenset()
-    keep_parameters: frozenset[str] = frozenset()
     keep_fragment: bool = False
     sort_query: bool = True
     strip_sessions: bool = True
     strip_tracking: bool = True
-
-
-def _matches(name: str, patterns: frozenset[str]) -> bool:
-    """Tells whether a lower-case parameter name is in `patterns` or begins with one of the prefixes
-    there."""
-    for pattern in patterns:
-        low = pattern.lower()
-        if name == low or (low.endswith("*") and name.startswith(low[:-1])):
-            return True
-    return False
 
 
 @lru_cache(maxsize=4096)
@@ -113,10 +97,6 @@ def _parameter_action(name: str, rules: UrlRules) -> str:
     """Returns what the rules say about a query parameter of this name: "keep", "drop", or "session"
     (dropped only if its value looks like a session id)."""
     name = name.lower()
-    if rules.keep_parameters and _matches(name, rules.keep_parameters):
-        return "keep"
-    if rules.drop_parameters and _matches(name, rules.drop_parameters):
-        return "drop"
     if rules.strip_sessions and (name in _SESSION_NAMES or name.startswith("aspsessionid")):
         return "drop"
     if rules.strip_tracking and (name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)):

@@ -46,9 +46,6 @@ MAX_SITES = 500
 SHOWN_OF_A_POST = 160  # characters of a post's text that the list shows
 
 
-OLDEST = Order(("id",), downwards=False)
-
-
 def _title(thread: Thread) -> str:
     gone = thread.gone_at is not None
     marks = ""

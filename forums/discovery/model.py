@@ -159,6 +159,7 @@ class SiteModel:
         value["pagers"] = dict(self.pagers)
         value["lessons"] = [asdict(lesson) for lesson in self.lessons]
         value["unread"] = [asdict(board) for board in self.unread]
+        value["former_hosts"] = list(self.former_hosts)
         return value
 
     @staticmethod

@@ -24,7 +24,6 @@ from forums.schedule.reply_hazard import (
     train,
 )
 from forums.schedule.rhythm import (
-    DAY_HOURS,
     BoardEvents,
     BoardProfiles,
     ProfileOptions,
@@ -287,16 +286,6 @@ def _requests(boards: Sequence[Board], now: datetime) -> Floats:
         if n and asked:
             result[index] = asked / n
     return np.maximum(result, 1.0)
-
-
-def local_day_hours(zone: ZoneInfo, moment: datetime) -> float:
-    """Returns the hour of the day, with fraction, in a zone's local time."""
-    local = moment.astimezone(zone)
-    return (
-        (local.hour * 3600 + local.minute * 60 + local.second + local.microsecond / 1e6)
-        / HOUR_SECONDS
-        % DAY_HOURS
-    )
 
 
 HISTORY_DAYS = 90.0

@@ -8,7 +8,7 @@ import gzip
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -360,8 +360,3 @@ def _offset(zone: ZoneInfo, moment: float) -> float:
     """Returns the seconds by which the local clock is ahead of UTC."""
     offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
     return offset.total_seconds() if offset is not None else 0.0
-
-
-def days_from(first: date, count: int) -> list[date]:
-    """Returns `count` consecutive days, beginning with `first`."""
-    return [first + timedelta(days=step) for step in range(count)]

@@ -4,7 +4,6 @@ rules that divide a day's visits among boards."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -14,8 +13,6 @@ import numpy as np
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import DAY_SECONDS, Floats, Ints
 from forums.schedule.rhythm import DAY_HOURS
-
-UNBOUNDED = np.iinfo(np.int64).max
 
 
 class BudgetError(ValueError):
@@ -234,15 +231,6 @@ def _wall_clock(hours: Floats, day: date, zone: ZoneInfo) -> Floats:
             for hour in hours.tolist()
         ]
     )
-
-
-def from_quantiles(boards: int, visits: Ints, hours: Sequence[Floats]) -> Timetable:
-    """Returns a daily timetable from the hours of each board's visits: hours[i] has visits[i]
-    entries, otherwise BudgetError is raised."""
-    if [len(one) for one in hours] != visits.tolist():
-        raise BudgetError("a board's hours and its number of visits differ")
-    flat = np.concatenate(hours) if len(hours) else np.zeros(0)
-    return Timetable.of(boards, np.repeat(np.arange(boards), visits), flat)
 
 
 def cycle_days(boards: int, visits_per_day: int) -> int:

@@ -20,7 +20,6 @@ from django.test import Client
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Page
 from crawlmgr.web.pages.tree import parse
-from crawlmgr.web.url import UrlRules, keeps
 from focused.run.scope import Scope
 from forums.models import Site, Visit
 from forums.reading import PageKind, read_page
@@ -148,9 +147,8 @@ def test_reading_a_page_by_a_costly_pattern_ends_and_names_it(name: str) -> None
         lambda: SiteCorrections.from_json(stated(PATTERNS["nested"]).to_json()),
         lambda: Scope(paths=("*a" * 250 + "!",)).refusal(URL + "a" * 2000, 1),
         lambda: Scope(without_paths=("*[!z]?" * 80 + "!",)).refusal(URL + "a" * 2000, 1),
-        lambda: keeps("a" * 2000 + "=1", UrlRules(drop_parameters=frozenset({"a*" * 250}))),
     ],
-    ids=["selector saved", "pattern saved", "shown", "loaded", "topic", "not in topic", "query"],
+    ids=["selector saved", "pattern saved", "shown", "loaded", "topic", "not in topic"],
 )
 def test_other_places_end(work: Callable[[], Any]) -> None:
     assert seconds_of(work) < SECONDS

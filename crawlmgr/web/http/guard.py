@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 import idna
 
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # Forbidden ranges, each with a reason code. Explicit tables instead of `ipaddress.is_global`, whose
