@@ -30,7 +30,7 @@ from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import runs
 from forums.admin import words
 from forums.models import EventLog, Simulation, SimulationKind, Site
-from forums.schedule.equations import MAX_THETA, MIN_THETA, USUAL_THETA
+from forums.schedule.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 from forums.simulation import delay_simulation, event_logs, fetch_simulation, simulations
 from forums.simulation import simulations as reads
 

@@ -33,8 +33,8 @@ from forums.admin.sites import find as find_site
 from forums.models import OverviewSource, Plan, Policy, Site
 from forums.plans import plans, tuning
 from forums.plans import tuning as reads
+from forums.schedule.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.schedule.day_planning import EXACT_BOARDS
-from forums.schedule.equations import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.schedule.events import Floats
 from forums.schedule.rhythm import DAY_HOURS
 from forums.schedule.timetable import Timetable

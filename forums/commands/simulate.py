@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.schedule.equations import THETA_BOUNDS, USUAL_THETA, checked_theta
+from forums.schedule.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.schedule.events import BadRows, Events, EventsError, read_events
 from forums.simulation.delay_simulation import (
     POLICIES,

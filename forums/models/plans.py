@@ -8,7 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.schedule.equations import MAX_THETA, MIN_THETA, USUAL_THETA
+from forums.schedule.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 
 ALL_SITES = "all"
 

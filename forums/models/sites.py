@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.schedule.equations import MAX_IMPORTANCE, MIN_IMPORTANCE
+from forums.schedule.bounds import MAX_IMPORTANCE, MIN_IMPORTANCE
 
 MIN_DEADLINE_HOURS, MAX_DEADLINE_HOURS = 0.1, 744.0
 

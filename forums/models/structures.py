@@ -8,7 +8,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from forums.schedule.equations import FIRST_DOUBT
+from forums.schedule.bounds import FIRST_DOUBT
 
 
 class Origin(models.TextChoices):

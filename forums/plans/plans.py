@@ -26,7 +26,7 @@ from forums.models import (
     Site,
 )
 from forums.plans import expected_visits
-from forums.schedule.equations import checked_importance
+from forums.schedule.bounds import checked_importance
 from forums.schedule.events import Openings
 from forums.sites import reads
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forums.schedule.equations import FIRST_DOUBT
+from forums.schedule.bounds import FIRST_DOUBT
 from forums.schedule.events import Bools, Floats, Ints
 from forums.schedule.forecast import ForecastOptions
 

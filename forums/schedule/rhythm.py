@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.schedule.equations import USUAL_THETA, event_weights, weighted
+from forums.schedule.bounds import USUAL_THETA
+from forums.schedule.equations import event_weights, weighted
 from forums.schedule.events import Bools, Floats, Ints
 
 DAY_HOURS = 24.0

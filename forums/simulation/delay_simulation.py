@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
+from forums.schedule.bounds import USUAL_THETA
 from forums.schedule.delay_report import (
     Delays,
     DelaySummary,
@@ -19,7 +20,7 @@ from forums.schedule.delay_report import (
     event_delays,
     summarise,
 )
-from forums.schedule.equations import USUAL_THETA, event_weights, weighted
+from forums.schedule.equations import event_weights, weighted
 from forums.schedule.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
 from forums.schedule.loop_values import Figures
 from forums.schedule.optimal import OptimalPlanner, bound

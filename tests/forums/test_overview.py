@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, LoopSources, Seen, Source
+from forums.schedule.bounds import FIRST_DOUBT
 from forums.schedule.delay_report import event_delays
-from forums.schedule.equations import FIRST_DOUBT
 from forums.schedule.events import from_rows
 from forums.schedule.loop_values import LONGEST_LAG_HOURS, MIN_DOUBT, Figures
 from forums.schedule.overview import Overview

@@ -18,8 +18,9 @@ from crawlmgr.web.url import canonical, host_key, url_hash
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, SourceKind, Visit
 from forums.plans import dispatch, loops, plans
 from forums.reading import board_key
+from forums.schedule.bounds import USUAL_THETA
 from forums.schedule.delay_report import event_delays
-from forums.schedule.equations import USUAL_THETA, delay_of_sums
+from forums.schedule.equations import delay_of_sums
 from forums.schedule.events import Events, Floats, Ints
 from forums.schedule.pacing import PAUSE_TICKS
 from forums.simulation.delay_simulation import LOOPS, OBSERVES, Setup, Simulation
