@@ -111,7 +111,7 @@ def secrets() -> dict[str, Any]:
     from forums.models import Site, SiteLogin
 
     sealed_settings, vault = (
-        _module(f"crawlmgr.access.{name}", f"crawlmgr.services.{name}")
+        _module("crawlmgr.access.vault", f"crawlmgr.services.{name}")
         for name in ("sealed_settings", "vault")
     )
     settings = {
