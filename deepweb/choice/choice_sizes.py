@@ -10,33 +10,23 @@ import numpy as np
 
 from deepweb.answers.retrieved import Outcome, Query, Retrieved, Term
 
+# standard deviation of the logarithm of a value's share that rests on one seen record
 _SPREAD_OF_SHARES = 0.7
-
-
+# variance of the logarithm of the matches of several terms, which need not be independent
 _SPREAD_OF_COUNTS = 0.03
-
-
+# standard deviation of the logarithm of the matches of all values of an input, about the total
 _SPREAD_OF_SUMS = 0.05
-
-
-_SIZE_TOLD = 2.0
-
-
+_SIZE_TOLD = 2.0  # weight (1 / variance) of the logarithm of the given size
+# the same for the matches of a word, told by an answer and guessed
 _WORD_TOLD, _WORD_GUESSED = 400.0, 4.0
-
-
-_ROUNDS = 15
-
-
+_ROUNDS = 15  # of coordinate descent
+# records show an input's values if more than this share of those found otherwise contains one
 _SHOWN = 0.5
-
-
+# a record may match several values if more than this share of the seen ones does
 _SEVERAL = 0.05
-
-
+# share of its expected matches that is left at least to values that were not queried
 _MIN_SHARE = 0.1
-
-
+# records as which equal shares of the values count: for each value, for at most so many values
 _PSEUDO_RECORDS, _MAX_PSEUDO = 2.0, 3
 
 

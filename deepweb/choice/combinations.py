@@ -16,49 +16,19 @@ from deepweb.choice.choice_sizes import ChoiceSizes, choice_sizes, matches_told
 from deepweb.choice.chooser import By, Offer, learned, of_family
 from deepweb.choice.words import FreshPolicy, Yield, fitted, new_of, pairs_in_order
 
-WORDS = 250
-
-
-"""This many of the most frequent words in the seen records are combined with choices."""
-
-
-MAX_TOGETHER = 2
-
-
-"""Largest number of choices set together, with a word or alone."""
-
-
+WORDS = 250  # most frequent words in the seen records, which are combined with choices
+MAX_TOGETHER = 2  # choices set together, with a word or alone
+# choices are combined with a word only if more records match them than this multiple of the number
+# that an answer can contain
 WORTH_A_WORD = 0.8
-
-
-"""Choices are combined with a word only if more records match them than this multiple of the number
-that an answer can contain."""
-
-
-_PSEUDO = 4.0
-
-
-_BINS = 10
-
-
-_TRUST = 10.0
-
-
-_LATEST = 100
-
-
-_MIN_UNSEEN = 0.02
-
-
-_SHAPE_OF_CHOICES = 16.0
-
-
-_OFFERS = 20
-
-
-_PAIRS = 10
-
-
+_PSEUDO = 4.0  # records as which independence of choices and words counts beside the seen ones
+_BINS = 10  # parts of the site's order of results, in which seen records are counted
+_TRUST, _LATEST = 10.0, 100  # see `learned`: its `trust`, and the number of answers it is given
+_MIN_UNSEEN = 0.02  # unseen matches of a query are at least this share of the seen ones
+_SHAPE_OF_CHOICES = 16.0  # least certainty of the matches of choices alone (`counts` of `new_of`)
+_OFFERS = 20  # words offered beside each choice
+_PAIRS = 10  # pairs of records in the same order that weigh as much as the fit of `mixed`
+# see `_is_small`
 _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 

@@ -126,17 +126,22 @@ class MarkedPosts:
         post of `read` whose text begins in the marked text, or else read beside that text. It has
         the marked author, and the marked time if none was read."""
         bodies = [body for item in self.posts if (body := self._body(item)) is not None]
-        beside = list(LearnedPosts(self.page, bodies).records()) if bodies else []
-        if len(beside) != len(bodies) or len(bodies) < max(1, len(read)):
+        if len(bodies) < max(1, len(read)):
             return list(read)
-        left, made = list(read), []
-        for item, body, other in zip(self.posts, bodies, beside, strict=True):
+        left, found = list(read), list[tuple[HtmlElement, PostRecord] | None]()
+        for body in bodies:
             text = self.page.outline.text(body)
             same = [pair for pair in left if (first := _beginning(pair[1])) and first in text]
-            element, record = same[0] if same else other
-            left = [pair for pair in left if pair[1] is not record]
-            made.append((element, self._known(item, record)))
-        return made
+            found.append(same[0] if same else None)
+            left = [pair for pair in left if not same or pair[1] is not same[0][1]]
+        beside = list(LearnedPosts(self.page, bodies).records()) if None in found else []
+        if None in found and len(beside) != len(bodies):
+            return list(read)
+        pairs = [pair or beside[at] for at, pair in enumerate(found)]
+        return [
+            (element, self._known(item, record))
+            for item, (element, record) in zip(self.posts, pairs, strict=True)
+        ]
 
     def _known(self, item: Item, record: PostRecord) -> PostRecord:
         return replace(
