@@ -71,8 +71,8 @@
           )
             put(node, text);
           last = text;
-          if (answer.headers.get("X-Desk-Reload")) return reload();
-          if (answer.headers.get("X-Desk-Done")) return;
+          if (answer.headers.get("X-Desk-Reload") ? reload() : answer.headers.get("X-Desk-Done"))
+            return;
         } catch (error) {
           if (!(error instanceof TypeError))
             throw error; /* the server is temporarily unavailable: try again */
@@ -82,9 +82,16 @@
       again();
     });
   }
+  /* Reloads the page and returns true; returns false while rows are selected, since their selection
+     would be lost, and while the user is on the way to another page, which a reload would cancel. A
+     download also begins like a way to another page, so that state ends after a while. */
+  let left = -Infinity;
+  addEventListener("beforeunload", () => (left = performance.now()));
   function reload() {
-    /* not while rows are selected, since reloading would lose the selection */
-    if (!document.querySelector("#content table input:checked")) location.reload();
+    if (document.querySelector("#content table input:checked")) return false;
+    if (performance.now() - left < 30000) return false;
+    location.reload();
+    return true;
   }
   function put(node, html) {
     const kept = Array.from(node.querySelectorAll(".scroll"), (box) => [

@@ -65,6 +65,9 @@ def pytest_configure() -> None:
     assert Path(settings.DATA_DIR).samefile(_folder)
     if _server is None:
         settings.DATABASES["default"]["OPTIONS"]["factory"] = WatchedConnection
+        # A file, as in use: threads that share a database in memory do not wait for each other's
+        # locks, so a request beside a worker would fail.
+        settings.DATABASES["default"]["TEST"] = {"NAME": str(_folder / "test.sqlite3")}
     settings.CACHES = {"default": {"BACKEND": "tests.standing.StandingCache"}}
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher"

@@ -167,6 +167,35 @@ def test_a_forum_is_added_and_read(page: Any, say: Say) -> None:
         assert page.inner_text("article.post .text >> nth=0") in written
 
 
+def test_a_page_does_not_reload_while_its_user_leaves_it(page: Any) -> None:
+    """A live part that asks for a reload does not cancel the way to another page."""
+    run = Run.objects.create(
+        kind="forum-discovery",
+        label="board.example",
+        created=datetime.now(UTC),
+        state=RunState.RUNNING,
+        parameters={"url": "https://board.example/"},
+    )
+    page.goto(f"/admin/forums/add/{run.pk}/")
+    answered: list[str] = []
+    held: list[Any] = []
+
+    def reloading(route: Any) -> None:
+        answered.append(route.request.url)
+        route.fulfill(status=200, headers={"X-Desk-Reload": "1"}, body="<p>Found</p>")
+
+    page.route("**/admin/forums/threads/", lambda route: held.append(route))
+    page.evaluate("location.href = '/admin/forums/threads/'")
+    while not held:
+        page.wait_for_timeout(50)
+    page.route("**/*part=live*", reloading)
+    while not answered:
+        page.wait_for_timeout(50)
+    page.wait_for_timeout(300)
+    held[0].continue_()
+    page.wait_for_url("**/admin/forums/threads/", timeout=30_000)
+
+
 def test_why_a_board_is_late(page: Any, say: Say) -> None:
     """Follows links from the home page's tile of late boards to their list, to the reason, and to
     the page of the host."""
