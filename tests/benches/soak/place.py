@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ TIMES = {
     "CRAWLMGR_RETRY_SECONDS": "40",
     "CRAWLMGR_MIN_FREE_MB": "0",
 }
+CLOCK_AHEAD = timedelta(days=400)
 FROZEN_SECONDS = float(TIMES["CRAWLMGR_LEASE_SECONDS"]) + 1
 PATHS = (
     "/admin/",
@@ -121,7 +123,7 @@ class Place:
             return False
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Queries the installation's database; retries while the server restarts."""
+        """Returns the rows of a statement on the installation's database; retries while the server restarts."""
         end = time.monotonic() + 60
         while True:
             try:
@@ -135,10 +137,20 @@ class Place:
         if url := self.environment.get("DATABASE_URL"):
             with psycopg.connect(url) as connection:
                 return connection.execute(query).fetchall()
-        with closing(
-            sqlite3.connect(self.folder / "data" / "crawlmgr.sqlite3", timeout=20)
-        ) as database:
+        with (
+            closing(
+                sqlite3.connect(self.folder / "data" / "crawlmgr.sqlite3", timeout=20)
+            ) as database,
+            database,
+        ):
             return database.execute(query).fetchall()
+
+    def jump_clock(self) -> None:
+        """Stores the next turn of every host as a worker does whose clock is 400 days ahead."""
+        ahead = (datetime.now(UTC) + CLOCK_AHEAD).strftime("%Y-%m-%d %H:%M:%S")
+        self.rows(
+            f"UPDATE crawlmgr_host SET next_at = '{ahead}' RETURNING id"  # noqa: S608
+        )
 
     def victims(self) -> dict[str, list[int]]:
         """Returns the ids of the processes that may be killed, by kind of process."""
@@ -171,13 +183,17 @@ class Place:
     def kill(self, victim: str, draw: random.Random) -> bool:
         """Kills a process of the kind `victim` (see `kinds`); returns False if there is none.
         "frozen" suspends a worker for longer than a lease, "group" kills a whole cluster,
-        "database" restarts the database server; for "serve", starts it again."""
+        "database" restarts the database server, "clock" is `jump_clock`; for "serve", starts it
+        again."""
         if victim == "database":
             if self.server is not None:
                 self.server.restart(draw.choice((signal.SIGINT, signal.SIGQUIT)))
             return self.server is not None
         if victim in NODE_KINDS:
             return self.fleet is not None and self.fleet.strike(victim, draw, FROZEN_SECONDS)
+        if victim == "clock":
+            self.jump_clock()
+            return True
         found = self.victims()[
             "cluster" if victim == "group" else "worker" if victim == "frozen" else victim
         ]
@@ -275,4 +291,10 @@ def kinds(database: str, nodes: int = 0) -> Sequence[str]:
         "web",
         "web worker",
     )
-    return (*usual, "serve", "frozen", *(("database",) if database == "postgresql" else ()))
+    return (
+        *usual,
+        "serve",
+        "frozen",
+        "clock",
+        *(("database",) if database == "postgresql" else ()),
+    )

@@ -1,5 +1,6 @@
 """`bench soak`: crawls of all three kinds under `serve` while its processes are killed, frozen and
-cut off from the database; counts what was lost or stored twice."""
+cut off from the database, its clock jumps, and a slow and a busy host are crawled beside them;
+counts what was lost or stored twice."""
 
 from __future__ import annotations
 
@@ -30,6 +31,7 @@ from django.core.management.base import CommandError
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from tests.benches import child
+from tests.benches.soak import beside
 from tests.benches.soak.crawls import BEGINNINGS
 from tests.benches.soak.place import Place, kinds
 from tests.benches.soak.sites import Sites, number
@@ -178,15 +180,20 @@ class _Round:
         self.sites = Sites(
             datetime.now(UTC), tally.rounds + 1, max(2, int(20 * share)), 0.15 * share
         )
+        self.beside = beside.Beside()
         self.made = 0
 
     def work(self) -> None:
         """Starts the crawls, kills processes, waits for the end of the crawls, and adds the results
         to the totals."""
-        with self.sites.served():
+        with self.sites.served(), self.beside.served():
             began = time.monotonic()
             started = child.call(
-                begun, self.tally.rounds + 1, self.sites.urls, environment=self.place.environment
+                begun,
+                self.tally.rounds + 1,
+                self.sites.urls,
+                self.beside.seeds,
+                environment=self.place.environment,
             )
             self.runs: dict[str, int] = started["runs"]
             say(
@@ -199,6 +206,7 @@ class _Round:
             for status, count in counts.items():
                 self.tally.desk[status] = self.tally.desk.get(status, 0) + count
             self._count()
+            self.tally.problems += self.beside.problems(self.place, started["beside"], self.made)
         self.tally.rounds += 1
 
     def _kill(self) -> None:
@@ -347,9 +355,9 @@ def _session() -> str:
     return str(store.session_key)
 
 
-def begun(number: int, urls: dict[str, str]) -> dict[str, Any]:
-    """Inspects and saves the site of each kind at `urls`, queues a crawl of each, and returns the
-    ids of the runs ("runs") and the key of a login session ("session"). `number` is the number of
-    the benchmark's round."""
+def begun(number: int, urls: dict[str, str], hostile: list[str]) -> dict[str, Any]:
+    """Inspects and saves the site of each kind at `urls`, queues a crawl of each, and one of the
+    pages `hostile`. Returns the ids of the runs ("runs"), that of the last ("beside"), and the key
+    of a login session ("session"). `number` is the number of the benchmark's round."""
     runs = {name: begin(urls[name], number) for name, begin in BEGINNINGS.items()}
-    return {"runs": runs, "session": _session()}
+    return {"runs": runs, "beside": beside.begin(hostile, number), "session": _session()}
