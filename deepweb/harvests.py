@@ -230,6 +230,7 @@ def _begin_query(session: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
         kind=ask.kind,
         terms=[list(term) for term in ask.choice.query],
         predicted=ask.choice.predicted,
+        expected=ask.choice.expected,
         bucket=ask.choice.bucket,
         sent_at=now,
     )

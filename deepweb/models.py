@@ -216,6 +216,7 @@ class Query(models.Model):
     )
     reason = models.CharField(_("reason"), max_length=200, blank=True)
     predicted = models.FloatField(default=0)
+    expected = models.FloatField(null=True)
     bucket = models.SmallIntegerField(default=-1)
     pages = models.PositiveSmallIntegerField(_("pages"), default=0)
     requests = models.PositiveSmallIntegerField(_("requests"), default=0)

@@ -140,7 +140,7 @@ def curve(ids: Sequence[int]) -> list[list[int]]:
 
 class Predicted(NamedTuple):
     """The queries of a harvest that one way to choose predicted: the code of its name, the number
-    of finished queries, and the new records that they were expected to bring and brought."""
+    of finished queries, and the new records for which they were chosen and that they brought."""
 
     code: str
     queries: int
@@ -150,11 +150,15 @@ class Predicted(NamedTuple):
 
 def predictions(harvest: Harvest) -> list[Predicted]:
     """Returns the predictions of a harvest compared with what came, for each way to choose."""
-    rows = Query.objects.filter(harvest=harvest, bucket__gte=0).exclude(state=QueryState.SENT)
+    rows = Query.objects.filter(
+        harvest=harvest,
+        bucket__gte=0,
+        expected__isnull=False,  # null: asked by an earlier version
+    ).exclude(state=QueryState.SENT)
     sums = (
         rows.order_by("bucket")
         .values_list("bucket")
-        .annotate(Count("pk"), Sum("predicted"), Sum("new"))
+        .annotate(Count("pk"), Sum("expected"), Sum("new"))
     )
     return [Predicted(f"by_{By(bucket).name.lower()}", *more) for bucket, *more in sums]
 

@@ -38,11 +38,13 @@ Query = tuple[Term, ...]
 class Choice(NamedTuple):
     """A query chosen by a policy. `predicted` is the expected number of new records. `bucket` is
     the number of the group of queries whose past predictions are compared with their results: 0 for
-    single words, 5 for pairs of words, -1 for queries that are not compared."""
+    single words, 5 for pairs of words, -1 for queries that are not compared. `expected` is the
+    number for which the query was chosen: `predicted`, corrected by that comparison."""
 
     query: Query
     predicted: float = 0.0
     bucket: int = -1
+    expected: float = 0.0
 
 
 class Outcome(NamedTuple):

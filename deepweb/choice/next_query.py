@@ -176,7 +176,7 @@ class NextQuery:
             asked = self._opening.first()
             if asked is None:
                 asked = stop_rule(session) or self._by_policy()
-                gain = asked.choice.predicted if isinstance(asked, Ask) else 0.0
+                gain = asked.choice.expected if isinstance(asked, Ask) else 0.0
                 if gain or isinstance(asked, str):
                     asked = self._opening.elsewhere(gain) or asked
             if isinstance(asked, Ask):
@@ -211,4 +211,5 @@ class NextQuery:
         if best is None:
             return "no_more_words"
         beside = () if isinstance(policy, FreshPolicy) else session.parts.at(len(session.log))
-        return Ask(QueryKind.POLICY, best.choice._replace(query=(*best.choice.query, *beside)))
+        query = (*best.choice.query, *beside)
+        return Ask(QueryKind.POLICY, best.choice._replace(query=query, expected=best.gain))

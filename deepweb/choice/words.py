@@ -315,8 +315,7 @@ class FreshPolicy:
     def offers(self, seen: Retrieved) -> list[Offer]:
         """Returns the word with the best score. With `pairs`, returns instead an earlier query with
         a truncated answer, refined by a second word (`refinement`), if that is expected to bring
-        more new records; the score of a pair is its uncorrected prediction. Empty if no word is
-        left."""
+        more new records. Empty if no word is left."""
         if not len(seen.frequency):
             return []
         yields = fitted(seen, self._cut(seen))
@@ -332,21 +331,21 @@ class FreshPolicy:
         pair = self._pair(seen, least, yields) if self.pairs else None
         unseen = max(0.0, yields.size - seen.records)
         if pair is not None:
-            return [Offer(pair, pair.predicted, unseen=unseen)]
+            return [pair._replace(unseen=unseen)]
         if place is None:
             return []
         word = Choice((seen.term(place),), float(expected[place]), By.WORDS)
         return [Offer(word, least, unseen=unseen)]
 
-    def _pair(self, seen: Retrieved, least: float, yields: Yield) -> Choice | None:
+    def _pair(self, seen: Retrieved, least: float, yields: Yield) -> Offer | None:
         """Returns the best refined query: an earlier query whose answer was truncated, with a
-        second word added (see `refinement`). It is returned with its predicted number of new
-        records. None if no prediction, corrected by what earlier pairs brought, exceeds `least`."""
+        second word added (see `refinement`). None if the predicted number of new records,
+        corrected by what earlier pairs brought, exceeds `least` for none."""
         scale, cut = max(1.0, yields.size / max(1, seen.records)), self._cut(seen)
         pairs = (outcome for outcome in seen.outcomes[-_MEMORY:] if outcome.bucket == By.PAIRS)
         trusted = learned(pairs, min(cut, _PRIOR_NEW))
         overall = seen.once.sum() / max(1, seen.returns.sum())
-        best: Choice | None = None
+        best: Offer | None = None
         cut_answers = [
             place
             for place, outcome in enumerate(seen.outcomes)
@@ -367,7 +366,8 @@ class FreshPolicy:
             gain = min(found[1] * matching, cut) - found[1] * cut
             gain *= overall
             if gain * trusted > least:
-                best, least = Choice(found[0], gain, By.PAIRS), gain * trusted
+                least = gain * trusted
+                best = Offer(Choice(found[0], gain, By.PAIRS), least)
         return best
 
     def _cut(self, seen: Retrieved) -> float:

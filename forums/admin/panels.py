@@ -320,6 +320,8 @@ KINDS.append(Kind(gettext_lazy("Board"), "list", SEE, "admin:board", _boards))
 
 def _figures(now: datetime) -> dict[str, Any]:
     return {
+        "posted": reads.posted(now - DAY, now),
+        "posted_days": reads.posted_by_day(now, TREND_DAYS),
         "day": reads.visit_sums(now - DAY),
         "days": reads.by_day(now, TREND_DAYS),
         "late": reads.late(now),
@@ -339,11 +341,11 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     return (
         Tile(
             _("New posts in 24 h"),
-            number(found["day"].posts),
+            number(found["posted"]),
             reverse("admin:forums"),
-            _("bars: each of the last 14 days"),
+            _("by when they were posted; bars: each of the last 14 days"),
             "",
-            [float(one.posts) for one in found["days"]],
+            [float(posts) for posts in found["posted_days"]],
         ),
         Tile(
             _("Waiting time of new posts"),

@@ -34,7 +34,9 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
-MOST_HOSTS = 2  # other hosts of which one address is asked, whether they are former ones of the site
+MOST_HOSTS = (
+    2  # other hosts of which one address is asked, whether they are former ones of the site
+)
 SHORT = 8  # a thread with up to this many replies is taken to fit on one page
 _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 

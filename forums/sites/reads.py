@@ -549,12 +549,9 @@ def last_days(now: datetime, local: ZoneInfo, days: int = 30) -> list[date]:
 
 @dataclass(frozen=True, slots=True)
 class VisitSums:
-    """Sums over visits. `posts` is the number of posts stored for the first time. Of these,
-    `arrived` were posted after their board was first watched; `waited_seconds` is the total time
-    from their posting to the visit that found them.
-    """
+    """Sums over visits: the number of posts stored for the first time that were posted after their
+    board was first watched, and the total time from their posting to the visit that found them."""
 
-    posts: int = 0
     waited_seconds: float = 0.0
     arrived: int = 0
 
@@ -565,7 +562,6 @@ class VisitSums:
 
 
 _SUMS = {
-    "posts": Sum("posts_new", default=0),
     "waited_seconds": Sum(F("delay_new_seconds") + F("delay_replies_seconds"), default=0.0),
     "arrived": Sum(F("arrived_new") + F("arrived_replies"), default=0),
 }
@@ -579,17 +575,37 @@ def visit_sums(since: datetime) -> VisitSums:
 def by_day(now: datetime, days: int) -> list[VisitSums]:
     """Returns the sums over the visits that ended on each of the last `days` days (UTC), oldest
     first; the last entry is today."""
-    first = now.astimezone(UTC).date() - timedelta(days=days - 1)
-    rows = Visit.objects.filter(
-        finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC)
-    )
+    rows = Visit.objects.filter(finished__gte=_first_day(now, days))
     day = Substr(Cast("finished", CharField()), 1, 10)
     sums: Mapping[str, VisitSums] = {
         row.pop("day"): VisitSums(**row)
         for row in rows.annotate(day=day).values("day").annotate(**_SUMS).order_by()
     }
-    names = [(first + timedelta(days=number)).isoformat() for number in range(days)]
-    return [sums.get(name, VisitSums()) for name in names]
+    return [sums.get(name, VisitSums()) for name in _day_names(now, days)]
+
+
+def posted(since: datetime, until: datetime) -> int:
+    """Counts the stored posts published in a period, whenever they were fetched."""
+    return Post.objects.filter(posted__gte=since, posted__lte=until).count()
+
+
+def posted_by_day(now: datetime, days: int) -> list[int]:
+    """Counts the stored posts published on each of the last `days` days (UTC), oldest first; the
+    last entry is today."""
+    rows = Post.objects.filter(posted__gte=_first_day(now, days), posted__lte=now)
+    day = Substr(Cast("posted", CharField()), 1, 10)
+    sums = dict(rows.annotate(day=day).order_by().values_list("day").annotate(Count("pk")))
+    return [sums.get(name, 0) for name in _day_names(now, days)]
+
+
+def _first_day(now: datetime, days: int) -> datetime:
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today - timedelta(days=days - 1)
+
+
+def _day_names(now: datetime, days: int) -> list[str]:
+    first = _first_day(now, days).date()
+    return [(first + timedelta(days=number)).isoformat() for number in range(days)]
 
 
 def late(now: datetime) -> int:

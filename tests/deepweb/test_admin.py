@@ -140,8 +140,11 @@ def test_every_page_shows_what_is_there_and_nothing_from_the_web_as_markup() -> 
 
 def test_predictions_are_compared_with_what_came_for_each_way_to_choose() -> None:
     harvest, browser = filled(), client("operator")
-    Query.objects.filter(harvest=harvest, number=1).update(bucket=By.RANGES, predicted=41, new=37)
-    assert reads.predictions(harvest) == [("by_ranges", 1, 41.0, 37)]
+    Query.objects.filter(harvest=harvest, number=1).update(
+        bucket=By.RANGES, predicted=400, expected=41, new=37
+    )
+    Query.objects.filter(harvest=harvest, number=2).update(bucket=By.WORDS, predicted=9, new=3)
+    assert reads.predictions(harvest) == [("by_ranges", 1, 41.0, 37)], "2 was asked earlier"
     text = browser.get(reverse("admin:harvest", args=[harvest.pk])).content.decode()
     assert all(said in text for said in ("New records expected", ">41<", ">37<"))
 

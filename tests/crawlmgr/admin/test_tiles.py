@@ -3,6 +3,7 @@ counts the listed problems."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from crawlmgr.models import HostHour, Run, RunState
 from deepweb.models import Form, Harvest, Query, Source
 from focused import reads
 from focused.models import Topic, TopicPage
-from forums.models import Board, Visit
+from forums.models import Board, Post, Thread, Visit
 from forums.sites import reads as today
 from tests.crawlmgr.admin.rows import site, user
 
@@ -58,25 +59,45 @@ def _shown(role: str = "first") -> dict[str, tuple[str, str]]:
     return {tile.name: (tile.value, tile.look) for tile in head["tiles"]} if head else {}
 
 
+def _posts(board: Board, hours_ago: Sequence[float]) -> None:
+    thread = Thread.objects.create(
+        site=board.site, board=board, key="t", url="https://f.example/t", first_seen=NOW
+    )
+    Post.objects.bulk_create(
+        Post(thread=thread, key=str(n), first_seen=NOW, posted=NOW - timedelta(hours=ago))
+        for n, ago in enumerate(hours_ago)
+    )
+
+
 def test_what_visits_brought(board: Board) -> None:
     _visit(board, 1, 3, 600.0, 2)
     _visit(board, 20, 4, 3000.0, 1)
     _visit(board, 30, 100, 9e9, 1)
     _visit(board, 24 * 40, 1000)
     found = today.visit_sums(NOW - dashboard.DAY)
-    assert (found.posts, found.mean_wait_seconds) == (7, 1200.0)
+    assert found.mean_wait_seconds == 1200.0
     days = today.by_day(NOW, 14)
-    assert len(days) == 14 and sum(day.posts for day in days) == 107
-    by_hand: dict[str, int] = {}
-    for hours, posts in ((1, 3), (20, 4), (30, 100)):
-        day = (NOW - timedelta(hours=hours)).date().isoformat()
-        by_hand[day] = by_hand.get(day, 0) + posts
-    assert [day.posts for day in days if day.posts] == [by_hand[day] for day in sorted(by_hand)]
+    assert len(days) == 14 and sum(day.arrived for day in days) == 4
     shown = _shown()
-    assert shown["New posts in 24 h"] == ("7", "") and shown["Waiting time of new posts"] == (
-        "20 min",
-        "",
-    )
+    assert shown["Waiting time of new posts"] == ("20 min", "")
+    assert shown["New posts in 24 h"] == ("0", ""), "fetched, and not posted, in 24 hours"
+
+
+def test_new_posts_are_those_that_were_posted_lately(board: Board) -> None:
+    """A first import fetches old posts; they are not new. A clock that is ahead makes none."""
+    _visit(board, 1, 1000)
+    hours = (0.5, 3, 23, 30, 24 * 13, 24 * 20, 24 * 400, -5)
+    _posts(board, hours)
+    assert today.posted(NOW - dashboard.DAY, NOW) == 3
+    by_hand: dict[str, int] = {}
+    for ago in hours[:5]:
+        day = (NOW - timedelta(hours=ago)).date().isoformat()
+        by_hand[day] = by_hand.get(day, 0) + 1
+    days = today.posted_by_day(NOW, 14)
+    assert len(days) == 14
+    assert [posts for posts in days if posts] == [by_hand[day] for day in sorted(by_hand)]
+    shown = _shown()
+    assert shown["New posts in 24 h"] == ("3", "")
     assert shown["Late boards"] == ("0", "")
 
 
