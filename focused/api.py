@@ -13,7 +13,7 @@ from ninja import Router, Schema
 from crawlmgr.api import api, changes
 from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
-from focused.models import Topic
+from focused.models import Topic, TopicRun
 from focused.strategies import strategy_class
 from focused.topic import topics
 from focused.topic.definition import read_seeds
@@ -83,7 +83,29 @@ def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
 def topic_page(request: HttpRequest, topic: int) -> dict[str, Any]:
     found = Topic.objects.get(pk=topic)
     seeds = list(found.seeds.order_by("position").values_list("url", flat=True))
-    return {**{name: getattr(found, name) for name in FIELDS}, "seeds": seeds}
+    last = found.runs.order_by("-pk").first()
+    return {
+        **{name: getattr(found, name) for name in FIELDS},
+        "seeds": seeds,
+        "last_run": _run(last) if last is not None else None,
+    }
+
+
+def _run(row: TopicRun) -> dict[str, Any]:
+    counts = {name: getattr(row, name) for name in ("pages", "failed", "duplicates")}
+    return {"run": row.pk, "fetched": row.asked, **counts, **row.said}
+
+
+@router.get(
+    "/runs/{int:run}",
+    summary=gettext_noop("One run of a topic"),
+    description=gettext_noop(
+        "The harvest rate is null, with the reason in `harvest_doubt`, as long as too few pages are"
+        " marked."
+    ),
+)
+def topic_run(request: HttpRequest, run: int) -> dict[str, Any]:
+    return _run(TopicRun.objects.get(pk=run))
 
 
 @router.post(

@@ -21,6 +21,7 @@ from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
+from focused.judge import marks
 from focused.models import TopicPage, TopicRun
 from focused.run import sessions, stored_pages
 from focused.run.parse import Draft, run_stages
@@ -211,6 +212,7 @@ class TopicCrawler:
         return run.started + timedelta(minutes=minutes) if minutes and run.started else None
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
+        marks.settle(TopicRun.objects.get(pk=run.pk))
         if state != RunState.PAUSED:
             sessions.forget(run.pk)
 

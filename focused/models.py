@@ -8,7 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
+
+DOUBT = gettext_noop("not enough to tell: mark ten pages")
 
 
 class Topic(models.Model):
@@ -119,6 +122,11 @@ class TopicRun(models.Model):
     not carried out yet. `strategy_state` and `frequencies` (document frequencies, compressed) allow
     a run with its graph in the database to continue without its pages. `judge` is the version of
     the learning judge at the run's beginning (see `focused.judge.feedback.VERSION`).
+
+    `harvest_rate` is the estimated share of pages on topic, null as long as the marks are too few.
+    `harvest` holds what the marks say besides (see `focused.judge.marks`): the number of `marks`
+    and, if they are enough, the `interval` of the share, `curve` and `tunnels`. `relevant` counts
+    the pages that the crawl itself took for relevant, which is a ranking and no measurement.
     """
 
     run = models.OneToOneField(
@@ -140,15 +148,29 @@ class TopicRun(models.Model):
     frequencies = models.BinaryField(null=True)
     frequencies_step = models.PositiveBigIntegerField(default=0)
     judge = models.PositiveSmallIntegerField(_("judge"), default=1)
+    harvest_rate = models.FloatField(_("harvest rate"), null=True)
+    harvest = models.JSONField(default=dict)
 
     class Meta:
         verbose_name = _("run of a topic")
         verbose_name_plural = _("runs of topics")
 
     @property
-    def harvest_rate(self) -> float:
-        """Number of relevant pages divided by the number of fetched pages; 0 without pages."""
-        return self.relevant / self.pages if self.pages else 0.0
+    def found(self) -> int | None:
+        """The estimated number of pages on topic; None as long as the marks are too few."""
+        return None if self.harvest_rate is None else round(self.harvest_rate * self.pages)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is known of the run's pages on topic, as commands and the API say it: numbers, or
+        the doubt for which there are none."""
+        doubt = None if self.harvest_rate is not None else gettext(DOUBT)
+        return {
+            "relevant": self.found,
+            "harvest_rate": self.harvest_rate,
+            "harvest_interval": self.harvest.get("interval"),
+            "harvest_doubt": doubt,
+        }
 
 
 class TopicPage(models.Model):

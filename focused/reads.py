@@ -17,9 +17,7 @@ from crawlmgr.web.url import UrlError, canonical, url_hash
 from focused.models import Comparison, Seed, Topic, TopicPage, TopicRun
 from focused.run.scope import Scope
 
-CURVE_POINTS = 160
 REASONS = 320
-LAST = 2**62  # above every page number
 TREE_LIMIT = 60
 PAGE = TopicPage.Kind.PAGE
 
@@ -104,40 +102,13 @@ def run_ids(topic: Topic) -> list[int]:
     return list(topic.runs.order_by("run_id").values_list("run_id", flat=True))
 
 
-def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
-    """Returns pairs (pages fetched, relevant pages among them) at about 160 points of a run that
-    has fetched `pages` pages; [] if `pages` is 0. Only the rows of these points are read, by an
-    index, so that the time does not grow with the run.
-    """
-    if not pages:
-        return []
-    step = max(1, ceil(pages / CURVE_POINTS))
-    numbers = [*range(step - 1, pages, step)]
-    if numbers[-1] != pages - 1:
-        numbers.append(pages - 1)
-    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=numbers).values_list(
-        "number", "relevant_so_far"
-    )
-    return sorted((number + 1, relevant) for number, relevant in rows)
-
-
-def fetched_since(run: Run, since: datetime) -> tuple[int, int]:
-    """Returns the numbers of pages and of relevant pages that a topic run has fetched since that
-    time. Pages are numbered in the order of time, so that some twenty rows are read by index,
-    whatever the run's length."""
+def fetched_since(run: Run, since: datetime) -> int:
+    """Returns the number of pages that a topic run has fetched since that time. Pages are numbered
+    in the order of time, so that some twenty rows are read by index, whatever the run's length."""
     if run.started is None or run.started >= since:
-        return run.fetched, run.items
+        return run.fetched
     rows = TopicPage.objects.filter(run=run, kind=PAGE)
-
-    def before(number: int) -> tuple[int, int]:
-        """Returns the numbers of pages and of relevant pages before the page with this number."""
-        last = (
-            rows.filter(number__lt=number)
-            .order_by("-number")
-            .values_list("number", "relevant_so_far")
-            .first()
-        )
-        return (0, 0) if last is None else (last[0] + 1, last[1])
+    last = rows.order_by("-number").values_list("number", flat=True).first()
 
     def fetched_at(number: int) -> datetime:
         return (
@@ -145,9 +116,8 @@ def fetched_since(run: Run, since: datetime) -> tuple[int, int]:
             or since
         )
 
-    pages, relevant = before(LAST)
-    old_pages, old_relevant = before(bisect_left(range(pages), since, key=fetched_at))
-    return pages - old_pages, relevant - old_relevant
+    pages = 0 if last is None else last + 1
+    return pages - bisect_left(range(pages), since, key=fetched_at)
 
 
 class Reason(NamedTuple):
@@ -170,18 +140,6 @@ def reasons(run_id: int, pages: int) -> list[Reason]:
     )
     found = rows.order_by("number").values_list("number", "relevant", "why")
     return [Reason(number, relevant, why.get("parts", {})) for number, relevant, why in found]
-
-
-def tunnels(run_id: int) -> dict[int, int]:
-    """Returns the tunnels of a run by length: number of off-topic pages through which a page was
-    reached (at least 1) -> number of relevant pages reached that way."""
-    rows = (
-        TopicPage.objects.filter(run_id=run_id, tunnel__gt=0)
-        .values("tunnel")
-        .annotate(n=Count("id"))
-        .order_by("tunnel")
-    )
-    return {row["tunnel"]: row["n"] for row in rows}
 
 
 def edits(run_id: int) -> list[dict[str, Any]]:

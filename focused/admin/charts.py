@@ -82,9 +82,9 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
 
 
 def harvest(row: TopicRun) -> Chart:
-    """Makes a line chart over the number of fetched pages: relevant pages, and the harvest rate so
-    far."""
-    points = reads.curve(row.run_id, row.pages)
+    """Makes a line chart over the number of fetched pages: pages on topic and the harvest rate so
+    far, as estimated from the marks."""
+    points = row.harvest.get("curve", [])
     x = [fetched for fetched, _relevant in points]
     series = [
         Series(_("pages on topic"), x, [relevant for _fetched, relevant in points], NEW, line=True),
@@ -102,17 +102,22 @@ def harvest(row: TopicRun) -> Chart:
         "y": _("pages on topic"),
         "y2": _("harvest rate (share)"),
     }
-    empty = _("No page on topic has been fetched yet.")
+    empty = _("Not enough to tell: mark ten pages.")
     return chart("chart-harvest", _("Harvest"), series, numbers=True, empty=empty, **axes)
 
 
-def tunnels(lengths: Mapping[int, int]) -> Chart:
-    """Makes a bar chart of the lengths of tunnels; `lengths` maps numbers of off-topic pages on a
-    path to the numbers of relevant pages reached through them."""
+def tunnels(row: TopicRun) -> Chart:
+    """Makes a bar chart of the lengths of tunnels: numbers of off-topic pages on a path, and how
+    many pages on topic were reached through as many."""
+    lengths = {int(length): n for length, n in row.harvest.get("tunnels", {}).items()}
     top = max(lengths, default=0)
     names = [str(length) for length in range(1, top + 1)]
     values = [lengths.get(length, 0) for length in range(1, top + 1)]
-    empty = _("No page on topic has been reached through pages off topic yet.")
+    empty = (
+        _("Not enough to tell: mark ten pages.")
+        if row.harvest_rate is None
+        else _("No page on topic has been reached through pages off topic yet.")
+    )
     axes: dict[str, Any] = {"x": _("tunnel length (pages off topic)"), "y": _("pages on topic")}
     return chart(
         "chart-tunnels",

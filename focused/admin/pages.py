@@ -239,7 +239,7 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-SHOWN = 40
+SHOWN = 10
 WORDS = {"on": True, "off": False, "none": None}
 
 
@@ -249,14 +249,14 @@ def listed(request: HttpRequest, pk: int) -> HttpResponse:
     score of each."""
     row = find(pk)
     marked = request.GET.get("marked") == "1"
-    verdict = marks.shown(row, marked, SHOWN)
+    verdict = marks.shown(row, marked, 200 if marked else SHOWN)
     context: dict[str, Any] = {
         "row": row,
         "run": row.run,
         "verdict": verdict,
         "marked": marked,
+        "judged": row.harvest_rate is not None,
         "rows": verdict.rows,
-        "on_topic": verdict.on_topic,
         "cut": row.pages > verdict.pages,
         "may_mark": request.user.has_perm("focused.change_topic"),
     }

@@ -17,7 +17,7 @@ from crawlmgr.admin import help as guide
 from crawlmgr.admin.dashboard import DAY, Tile, remembered
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.site import Beginning, Step, desk_site
-from crawlmgr.admin.tags import number, share
+from crawlmgr.admin.tags import number
 from crawlmgr.admin.tree import Node, address
 from crawlmgr.admin.views import attempt, back, post_view
 from crawlmgr.runs import run_reads
@@ -172,29 +172,19 @@ desk.TIMED["topic"] = desk.Timed(
 )
 
 
-def _sums(now: datetime) -> tuple[int, int]:
-    """Returns the numbers of pages and of relevant pages that all topic crawls fetched within the
-    last day."""
-    found = [reads.fetched_since(run, now - DAY) for run in run_reads.lately("topic", now - DAY)]
-    return sum(pages for pages, _relevant in found), sum(relevant for _pages, relevant in found)
+def _fetched(now: datetime) -> int:
+    """Returns the number of pages that all topic crawls fetched within the last day."""
+    runs = run_reads.lately("topic", now - DAY)
+    return sum(reads.fetched_since(run, now - DAY) for run in runs)
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Returns the figure of relevant pages found by the last day's crawls; () if there is no topic
-    or the user may not see topics."""
+    """Returns the figure of pages fetched by the last day's crawls; () if there is no topic or the
+    user may not see topics."""
     if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
         return ()
-    fetched, items = remembered("topics", lambda: _sums(now))
-    note = (
-        _("%(share)s of %(pages)s pages")
-        % {
-            "share": share(items / fetched),
-            "pages": number(fetched),
-        }
-        if fetched
-        else ""
-    )
-    return (Tile(_("Pages on topic in 24 h"), number(items), reverse("admin:topics"), note),)
+    pages = number(remembered("topics", lambda: _fetched(now)))
+    return (Tile(_("Topic pages in 24 h"), pages, reverse("admin:topics")),)
 
 
 desk_site.add_tile(20, tiles)

@@ -57,7 +57,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
             ((words.say(code), n) for code, n in row.refused.items()), key=lambda pair: -pair[1]
         ),
         "pages": reads.newest_pages(pk, 8),
-        "charts": [charts.harvest(row), charts.tunnels(reads.tunnels(pk)), *_walked(row)],
+        "charts": [charts.harvest(row), charts.tunnels(row), *_walked(row)],
         "may_pause": run.state in ("queued", "running") and not run.wanted,
         "may_resume": run.state in ("paused", "failed"),
         "may_stop": run.active and run.wanted != "stop",

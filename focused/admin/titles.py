@@ -14,9 +14,10 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from crawlmgr.admin import tags
 from focused.lab import stored_comparisons as comparison_services
 from focused.lab.sweeps import SWEEPS, TAU, Sweep
-from focused.models import Comparison
+from focused.models import Comparison, TopicRun
 from focused.parameters import RunOptions, parameters_of
 from focused.strategies import BUILT_IN, strategy_class
 from focused.topic.tuning import NOW, TYPED
@@ -208,6 +209,15 @@ def value(way: tuple[str, ...], set_to: Any) -> Any:
 
 register = template.Library()
 register.filter("strategy", strategy)
+
+
+@register.filter
+def harvest(run: TopicRun | None) -> str:
+    """Returns the harvest rate of a run with its interval; a dash if the marks are too few."""
+    if run is None or run.harvest_rate is None:
+        return tags.NOTHING
+    low, high = (f"{100 * bound:.0f}" for bound in run.harvest["interval"])
+    return f"{tags.share(run.harvest_rate)} ({low}–{high} %)"
 
 
 SYMBOL = re.compile(r"[(（](\w{1,2})[)）]$")

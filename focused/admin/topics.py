@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, FloatField
-from django.db.models.functions import Cast, NullIf
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -76,11 +75,6 @@ def _figure(name: str, title: Any) -> Column:
     )
 
 
-def _rate() -> dict[str, Any]:
-    pages, relevant = reads.of_last_run("pages"), reads.of_last_run("relevant")
-    return {"last_rate": Cast(relevant, FloatField()) / NullIf(Cast(pages, FloatField()), 0.0)}
-
-
 def _often(topic: Topic) -> str:
     return (
         tags.duration(topic.interval_seconds)
@@ -144,14 +138,13 @@ TABLE = Table(
             look="nowrap",
         ),
         _figure("pages", gettext_lazy("Pages")),
-        _figure("relevant", gettext_lazy("On topic")),
         Column(
             "rate",
             gettext_lazy("Harvest rate"),
             _of_last("harvest_rate"),
-            lambda topic: tags.share(_of_last("harvest_rate")(topic)),
+            lambda topic: titles.harvest(topic.last),
             falling("last_rate", nullable=True),
-            _rate(),
+            {"last_rate": reads.of_last_run("harvest_rate")},
             look="num",
         ),
         Column(

@@ -89,8 +89,7 @@ def run(options: dict[str, Any]) -> Result:
         "run": run.pk,
         "state": run.state,
         "fetched": row.asked,
-        "relevant": row.relevant,
-        "harvest_rate": row.relevant / row.asked if row.asked else 0.0,
+        **row.said,
         "stopped_by": run.stopped_by,
         "seconds": round(time.monotonic() - began, 3),
         "requests": run.requests,
@@ -100,12 +99,20 @@ def run(options: dict[str, Any]) -> Result:
         "refused": row.refused,
         "strategy": run.parameters["strategy"],
     }
-    text = (
-        f"{row.asked} asked for, {row.pages} fetched, {row.failed} failed, {row.relevant} on topic"
-    )
+    text = f"{row.asked} asked for, {row.pages} fetched, {row.failed} failed"
     text += f", {row.duplicates} duplicates, {run.requests} requests"
+    text += f", on topic: {in_words(row)}"
     text += f", {document['seconds']} s, ended by: {run.stopped_by}"
     return Result(document, text, missing=foreground.unfinished(run))
+
+
+def in_words(row: TopicRun) -> str:
+    """Returns the estimated number of pages on topic with the interval of their share, or the doubt
+    for which there is none."""
+    if row.harvest_rate is None:
+        return str(row.said["harvest_doubt"])
+    low, high = row.harvest["interval"]
+    return f"{row.found} ({row.harvest_rate:.0%}, {low:.0%} to {high:.0%})"
 
 
 def _begin(options: dict[str, Any]) -> Run:

@@ -10,12 +10,15 @@ from urllib.parse import urljoin
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.demo.topic_web import TopicWeb
+from crawlmgr.demo.topic_web import CLUSTER_PAGES, CLUSTERS, TopicWeb
 from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import RunState
 from crawlmgr.upkeep.demonstration import MARK
+from focused.commands.crawl import in_words
+from focused.judge import marks
+from focused.judge.posterior import LEAST_MARKS
 from focused.models import Topic, TopicRun
 from focused.topic import topics
 
@@ -25,6 +28,7 @@ PAGES = 240
 RELEVANT = (
     80  # number of relevant pages at which the crawl ends, which raises an alarm as an example
 )
+ON_TOPIC = CLUSTERS * CLUSTER_PAGES  # pages with smaller numbers are on topic
 
 
 class TopicDemo:
@@ -53,6 +57,7 @@ class TopicDemo:
                 now=SYSTEM.now(),
                 strategy=STRATEGY,
                 options={"pages": PAGES, "relevant": RELEVANT},
+                threshold=0.3,
                 settings=demonstration.crawl_settings(url, began),
             )
         except ValueError as error:
@@ -66,6 +71,11 @@ class TopicDemo:
                 lambda: topics.crawl(topic, now=SYSTEM.now(), start=False), "topic, pages"
             )
         row = _finished(topic).first() or topic.runs.latest("pk")
+        if row.harvest_rate is None:
+            for one in marks.shown(row, False, LEAST_MARKS).rows:
+                number = one.page.url.partition("/pages/")[2].partition("-")[0]
+                marks.mark(one.page, number.isdecimal() and int(number) < ON_TOPIC)
+            row.refresh_from_db()
         return {
             "topic": topic.pk,
             "name": topic.name,
@@ -74,8 +84,8 @@ class TopicDemo:
             "run": row.pk,
             "strategy": row.run.parameters["strategy"],
             "fetched": row.asked,
-            "relevant": row.relevant,
-            "harvest_rate": row.relevant / row.asked if row.asked else 0.0,
+            **row.said,
+            "on_topic": f"on topic: {in_words(row)}",
             "requests": row.run.requests,
         }
 

@@ -232,14 +232,6 @@ class Feedback:
         (mean, spread), (mean_beside, spread_beside) = self._scales
         return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
-    def to_mark(self, scores: Vector, number: int) -> list[int]:
-        """Returns the numbers of up to `number` unmarked pages that the operator should mark
-        because this would help most: those whose scores are nearest the middle between the levels
-        of off-topic and of relevant pages (`otsu_means`).
-        """
-        unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
-        return [page for page in unsure if page not in self.marks][:number]
-
     def scaled(self, scores: Vector) -> Vector:
         """Returns scores of the last ranking scaled to [0, 1]: 0 at the mean score of off-topic
         pages, 1 at that of relevant ones (`otsu_means`).
@@ -257,15 +249,23 @@ class Feedback:
         the weights of the last ranking, so that it is comparable with that ranking's scores. Pages
         that arrived since then can be scored, too.
         """
-        indices, weights = self._page(number)
-        values = weights * self._idf.take(indices)
-        own = float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
         beside = (
             self._sibling_means.item(parent)
             if 0 <= parent < len(self._sibling_means)
             else self._scales[1][0]
         )
-        return self._both(own, beside)
+        return self._both(self._own(*self._page(number)), beside)
+
+    def score_of(self, words: HashedWords) -> float:
+        """Computes the score of a text that is no page of the run, with the weights of the last
+        ranking."""
+        return self._both(
+            self._own(self._columns.take(words.numbers), words.weights), self._scales[1][0]
+        )
+
+    def _own(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> float:
+        values = weights * self._idf.take(indices)
+        return float(values @ self._direction.take(indices)) / max(sqrt(values @ values), 1e-12)
 
     def _page(self, number: int) -> Row:
         """Returns the words of page `number` as a pair of arrays (columns of the page-word matrix,

@@ -1,19 +1,20 @@
-"""The operator's marks of pages as on or off topic: the learning judge's scores of a run's pages,
-the choice of pages to mark, and the storing of marks.
-"""
+"""The operator's marks of pages as on or off topic, and what follows from them for a run: the
+probability of each page, the harvest rate with its interval, and the pages to mark next."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import transaction
 
 from crawlmgr.database import caches
 from focused.judge.feedback import Feedback, Rows
+from focused.judge.posterior import LEAST_MARKS, Posterior, places, probability, to_mark
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
@@ -22,18 +23,13 @@ from focused.topic import topics
 from focused.topic.definition import Topic
 
 MAX_PAGES = 2000
-"""Maximum number of pages of a run that the learning judge scores together for the list of pages to
-mark: the newest."""
+"""Maximum number of pages of a run that are judged together: of longer runs every n-th page."""
 KEPT_SECONDS = 600.0
-MAX_CHECKED = 20
-"""Maximum number of marks, those on the newest pages, that are left out one at a time to check
-whether the judge would have predicted them."""
+CURVE_POINTS = 160
 
 
 class Judged(NamedTuple):
-    """A page with the score of the learning judge (a relevance model trained on the user's marks
-    and the pages of the run). `score` in [0, 1] means on topic from 0.5 on; for a page marked by a
-    user it is 1 or 0. `sure` in [0, 1] is twice the distance of the score from 0.5."""
+    """A page with the probability that it is on topic; 1 or 0 if a user has marked it."""
 
     page: TopicPage
     score: float
@@ -48,99 +44,129 @@ class Judged(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The learning judge's scores of a run's newest pages.
-
-    `rows` are the unmarked pages, ordered by how much a mark would help the judge (most first),
-    followed by the pages that the operator has marked as on or off topic. `pages` is the number of
-    rows, `marks` the number of marked pages. To test the judge, `checked` marks were left out one
-    at a time; in `agreed` of these cases the judge's score agreed with the mark.
-    """
+    """The judgement of a run's pages: `rows` are the unmarked pages, those first whose mark would
+    tell most, then the marked ones. `pages` is the number of judged pages, near duplicates
+    included, `marks` that of the marks, also of earlier runs. `harvest` is as in
+    `TopicRun.harvest`, with the mean as `share`."""
 
     rows: list[Judged]
     pages: int
     marks: int
-    checked: int
-    agreed: int
+    harvest: dict[str, Any]
 
 
 def verdict(run: TopicRun) -> Verdict:
-    """Scores how likely the newest pages of a run (at most MAX_PAGES) are on topic, with a
-    classifier that learns from the topic's samples, these pages and the operator's marks (on or off
-    topic). A marked page gets the score of its mark.
+    """Judges the pages of a run: ranks them by what distinguishes the samples from the run's own
+    pages, and fits the probability to the marks of this and earlier runs by the marked pages'
+    places in the ranking. The ranking itself learns nothing from marks, which would place marked
+    pages too far apart. Near duplicates are not ranked and count as off topic.
     """
-    rows = list(
-        TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[
-            :MAX_PAGES
-        ]
-    )[::-1]
-    if not rows:
-        return Verdict([], 0, 0, 0, 0)
+    rows = _rows(run)
+    fresh = [row for row in rows if row.duplicate_of is None]
     relevance = Relevance(Topic.from_json(run.definition))
-    judge = Feedback(relevance.samples, relevance.marked)
-    for number, row in enumerate(rows):
+    judge = Feedback(relevance.samples)
+    for row in fresh:
         judge.add(hashed(sessions.words_of(row)))
-        if row.marked is not None:
-            judge.mark(number, row.marked)
-    reached = _reached(rows)
-    checked, agreed = _left_out(judge, reached)
-    scores = judge.rank(*reached)
-    score = judge.scaled(scores)
-    for number, on_topic in judge.marks.items():
-        score[number] = float(on_topic)
-    order = [*judge.to_mark(scores, len(rows)), *sorted(judge.marks, reverse=True)]
-    return Verdict(
-        [Judged(rows[i], float(score[i])) for i in order],
-        len(rows),
-        len(judge.marks),
-        checked,
-        agreed,
+    own = {number: row.marked for number, row in enumerate(fresh) if row.marked is not None}
+    if not fresh:
+        return Verdict([], len(rows), len(relevance.marked), {})
+    scores = judge.rank(*_reached(fresh))
+    earlier = np.array([judge.score_of(hashed(words)) for words, _word in relevance.marked])
+    at, number = places(scores), len(own) + len(earlier)
+    posterior = Posterior(
+        [*at[list(own)], *places(earlier, scores)],
+        [*own.values(), *(on_topic for _words, on_topic in relevance.marked)],
     )
+    found = probability(at, *posterior.line)
+    found[list(own)] = list(own.values())
+    harvest: dict[str, Any] = {"marks": number}
+    if number >= LEAST_MARKS or len(own) == len(fresh):
+        left = np.delete(at, list(own))
+        sums = posterior.number(left) if len(left) else (0.0, 0.0, 0.0)
+        low, share, high = ((sum(own.values()) + one) / len(rows) for one in sums)
+        harvest |= {"share": share, "interval": [low, high], "line": posterior.line}
+        harvest |= _course(rows, dict(zip([row.pk for row in fresh], found, strict=True)))
+    order = [*to_mark(scores, own, len(fresh)), *sorted(own, reverse=True)]
+    judged = [Judged(fresh[place], float(found[place])) for place in order]
+    return Verdict(judged, len(rows), number, harvest)
 
 
-class Shown(NamedTuple):
-    """The first of the marked or of the unmarked pages of a `Verdict`, with the counts of the whole
-    `Verdict`; `on_topic` is the number of pages scored as on topic."""
-
-    rows: list[Judged]
-    pages: int
-    marks: int
-    checked: int
-    agreed: int
-    on_topic: int
+def _rows(run: TopicRun) -> list[TopicPage]:
+    """Returns the pages of a run that are judged, in the order of their arrival."""
+    pages = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
+    step = -(-run.pages // MAX_PAGES)
+    if step > 1:
+        marked = pages.filter(marked__isnull=False).values_list("number", flat=True)
+        pages = pages.filter(number__in={*range(0, run.pages, step), *marked})
+    return list(pages.defer("why").order_by("number"))
 
 
-def shown(run: TopicRun, marked: bool, most: int) -> Shown:
-    """Returns the first `most` pages of the run's `Verdict`, either of those that the operator
-    marked (`marked` True) or of the others, with their scores. The verdict is cached for
-    KEPT_SECONDS, or until a page or mark is added or changed, since thousands of pages are read for
-    it."""
-    marks = dict(
-        TopicPage.objects.filter(run_id=run.pk, marked__isnull=False)
-        .order_by("pk")
-        .values_list("pk", "marked")
-    )
-    fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
-    newest = fetched.order_by("-number").values_list("pk", flat=True).first()
-    state = json.dumps([run.pk, newest, sorted(marks.items()), run.definition], sort_keys=True)
+def _course(rows: Sequence[TopicPage], found: dict[int, float]) -> dict[str, Any]:
+    """Returns how many pages on topic were found over the run (`curve`: pairs of pages and pages on
+    topic), and by length of tunnel how many were reached through pages off topic (`tunnels`);
+    `found` are the probabilities by page id, 0 for pages without one."""
+    curve: list[tuple[int, float]] = []
+    tunnels: Counter[int] = Counter()
+    off: dict[int | None, int] = {}
+    total, every = 0.0, -(-len(rows) // CURVE_POINTS)
+    for place, row in enumerate(rows, start=1):
+        likely = float(found.get(row.pk, 0.0))
+        total += likely
+        before = off.get(row.parent_id, 0)
+        off[row.pk] = 0 if likely >= 0.5 else before + 1
+        tunnels[before] += likely >= 0.5
+        if place % every == 0 or place == len(rows):
+            curve.append((row.number + 1, round(total / place * (row.number + 1), 2)))
+    return {"curve": curve, "tunnels": {n: count for n, count in tunnels.items() if n and count}}
+
+
+Summary = tuple[list[tuple[int, float, bool]], int, int, dict[str, Any]]
+"""A `Verdict` with the id, the probability and whether it is marked for each page."""
+
+
+def shown(run: TopicRun, marked: bool, most: int) -> Verdict:
+    """Returns the run's `Verdict` with only the first `most` pages, either of those that the
+    operator marked (`marked` True) or of the others."""
+    judged, number, marks, harvest = _remembered(run)
+    chosen = [(pk, score) for pk, score, is_marked in judged if is_marked == marked][:most]
+    pages = TopicPage.objects.in_bulk([pk for pk, _score in chosen])
+    rows = [Judged(pages[pk], score) for pk, score in chosen if pk in pages]
+    return Verdict(rows, number, marks, harvest)
+
+
+def _remembered(run: TopicRun) -> Summary:
+    """Returns the run's `Verdict` as a `Summary`. Cached for KEPT_SECONDS, or until a page or mark
+    is added or changed, since thousands of pages are read for it."""
+    marks = TopicPage.objects.filter(run_id=run.pk, marked__isnull=False)
+    known = [[*row] for row in marks.order_by("pk").values_list("pk", "marked")]
+    state = json.dumps([run.pk, run.pages, known, run.definition], sort_keys=True)
+
+    def judged() -> Summary:
+        rows, number, marks, harvest = verdict(run)
+        summary = [(row.page.pk, row.score, row.page.marked is not None) for row in rows]
+        return summary, number, marks, harvest
+
     key = f"verdict-{hashlib.sha256(state.encode()).hexdigest()}"
-    judged, counts = caches.remembered(key, KEPT_SECONDS, lambda: _summary(verdict(run)))
-    chosen = [(pk, score) for pk, score in judged if (pk in marks) == marked][:most]
-    pages = TopicPage.objects.in_bulk([pk for pk, _worth in chosen])
-    return Shown([Judged(pages[pk], score) for pk, score in chosen if pk in pages], *counts)
+    return caches.remembered(key, KEPT_SECONDS, judged)
 
 
-def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, int, int, int]]:
-    """Returns the cached form of a verdict: its rows as pairs of the page's id and its score, and
-    the counts pages, marks, checked, agreed and on_topic.
-    """
-    on_topic = sum(row.on_topic for row in found.rows)
-    return [(row.page.pk, row.score) for row in found.rows], (
-        found.pages,
-        found.marks,
-        found.checked,
-        found.agreed,
-        on_topic,
-    )
+def settle(run: TopicRun) -> None:
+    """Stores what the marks say about a run: its harvest rate, and which of its pages are on topic.
+    Without any mark, nothing is done."""
+    if not (
+        run.definition.get("marked")
+        or run.harvest
+        or TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).exists()
+    ):
+        return
+    judged, _pages, _marks, run.harvest = _remembered(run)
+    run.harvest_rate = run.harvest.get("share")
+    TopicRun.objects.filter(pk=run.pk).update(harvest=run.harvest, harvest_rate=run.harvest_rate)
+    if run.harvest_rate is not None:
+        for on_topic in (True, False):
+            keys = [pk for pk, score, _marked in judged if (score >= 0.5) == on_topic]
+            pages = TopicPage.objects.filter(pk__in=keys, relevant=not on_topic)
+            pages.update(relevant=on_topic)
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
@@ -156,30 +182,16 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
     return start, end
 
 
-def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Tests the relevance feedback `judge` by leave-one-out: removes each of the operator's marks
-    in turn and scores its page without it. Returns the number of marks tested (at most the newest
-    MAX_CHECKED) and the number of scores that agree with the removed mark. `reached`: the result of
-    `_reached`."""
-    marks = dict(judge.marks)
-    asked = sorted(marks)[-MAX_CHECKED:] if len(marks) > 1 else []
-    agreed = 0
-    for number in asked:
-        judge.mark(number, None)
-        found = judge.scaled(np.array([judge.rank(*reached)[number]]))[0] >= 0.5
-        agreed += bool(found) == marks[number]
-        judge.mark(number, marks[number])
-    return len(asked), agreed
-
-
-@transaction.atomic
 def mark(page: TopicPage, on_topic: bool | None) -> None:
     """Stores the operator's mark of a page; None removes it. An active run receives it after the
     current page. Raises ValueError if the page was not fetched.
     """
     if page.kind != TopicPage.Kind.PAGE:
         raise ValueError("only pages that were fetched can be marked")
-    run = TopicRun.objects.select_related("run").select_for_update(of=("self",)).get(pk=page.run_id)
-    TopicPage.objects.filter(pk=page.pk).update(marked=on_topic)
-    if run.run.active:
-        topics.edit_run(run.run, {"marks": {page.url: on_topic}})
+    with transaction.atomic():
+        runs = TopicRun.objects.select_related("run").select_for_update(of=("self",))
+        run = runs.get(pk=page.run_id)
+        TopicPage.objects.filter(pk=page.pk).update(marked=on_topic)
+        if run.run.active:
+            topics.edit_run(run.run, {"marks": {page.url: on_topic}})
+    settle(run)

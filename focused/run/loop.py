@@ -114,18 +114,20 @@ class Walk:
         nearest = self.prints.nearest(content.fingerprint) if content.words else None
         self.prints.add(content.fingerprint, self.pages)
         self.pages += 1
-        page = Page(node.url, node.depth, content, similarity, similarity >= topic.threshold)
+        relevant = nearest is None and similarity >= topic.threshold
+        page = Page(node.url, node.depth, content, similarity, relevant)
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
         """Passes the page to the strategy, which queues its links. `repeats` is the number of an
         earlier page that this page nearly duplicates. In this case, links that the strategy has
         queued already are left out; those passed on are new URLs and URLs that the strategy dropped
-        (see `needs_queueing`).
+        (see `needs_queueing`). The strategy sees such a page as one without similarity: a copy is
+        no success.
         """
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))
-            page = replace(page, content=replace(page.content, links=new))
+            page = replace(page, content=replace(page.content, links=new), similarity=0.0)
         self.strategy.expand(node, page)
 
     def _has_no_place(self, url: str) -> bool:

@@ -388,22 +388,6 @@ def test_pages_without_samples_or_keywords_do_not_stop_it():
     assert run("adaptive", random_web(3, 30), ["p0"], about=bare).fetched == 30
 
 
-def test_what_to_mark_are_the_pages_nearest_the_cut():
-    judge = Feedback([{"crawler": 1}])
-    for _ in range(5):
-        judge.add(hashed({"crawler": 1}))
-    judge._levels = (0.0, 1.0)
-    scores = np.array([0.9, 0.1, 0.55, 1.2, -0.3])
-    assert judge.to_mark(scores, 2) == [
-        2,
-        0,
-    ]  # the threshold is 0.5; ties are resolved in favour of the first
-    judge.mark(2, True)
-    assert judge.to_mark(scores, 2) == [0, 1]
-    judge.mark(2, None)
-    assert judge.to_mark(scores, 1) == [2]
-
-
 def test_area_under_the_roc_curve_by_hand():
     assert auc(
         np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False])

@@ -97,9 +97,9 @@ def test_add_crawl_and_compare(
         "requests",
         "duplicates",
     } <= set(crawled)
-    assert (crawled["fetched"], crawled["stopped_by"]) == (20, "pages") and crawled[
-        "harvest_rate"
-    ] == crawled["relevant"] / 20
+    assert (crawled["fetched"], crawled["stopped_by"]) == (20, "pages")
+    assert crawled["relevant"] is crawled["harvest_rate"] is crawled["harvest_interval"] is None
+    assert crawled["harvest_doubt"] == "not enough to tell: mark ten pages"
     assert Run.objects.get(pk=crawled["run"]).parameters["parameters"] == {"gamma": "0.3"}
     target = tmp_path / "run.warc.gz"
     archive.export_run(  # type: ignore[union-attr]

@@ -62,22 +62,49 @@ def test_pages_taught_by_an_earlier_run_count_as_marked_ones() -> None:
     )
 
 
-def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_marks(
-    run: Run,
-) -> None:
+def test_without_marks_there_is_no_number_but_ten_pages_to_mark(run: Run) -> None:
     row = TopicRun.objects.get(pk=run.pk)
-    before = marks.verdict(row)
-    assert before.pages == row.pages == len(before.rows) and before.marks == before.checked == 0
+    assert row.said == {
+        "relevant": None,
+        "harvest_rate": None,
+        "harvest_interval": None,
+        "harvest_doubt": "not enough to tell: mark ten pages",
+    }
+    found = marks.verdict(row)
+    assert found.pages == row.pages == len(found.rows) + row.duplicates and found.harvest == {
+        "marks": 0
+    }
     assert row.judge == VERSION
-    first, second = before.rows[0].page, before.rows[-1].page
+    first, second = found.rows[0].page, found.rows[-1].page
     marks.mark(first, True)
     marks.mark(second, False)
     after = marks.verdict(row)
-    assert (after.marks, after.checked) == (2, 2) and 0 <= after.agreed <= 2
+    assert (after.marks, after.harvest) == (2, {"marks": 2})
     assert {one.page.pk: one.score for one in after.rows[-2:]} == {first.pk: 1.0, second.pk: 0.0}
     assert after.rows[-1].sure == 1.0
     marks.mark(first, None)
-    assert marks.verdict(row).marks == 1
+    row.refresh_from_db()
+    assert (row.harvest, row.harvest_rate) == ({"marks": 1}, None)
+
+
+def test_ten_marks_give_a_rate_with_an_interval(run: Run) -> None:
+    row = TopicRun.objects.get(pk=run.pk)
+    for one in marks.shown(row, False, 10).rows:
+        assert row.harvest_rate is None
+        marks.mark(one.page, "crawler" in sessions.words_of(one.page))
+        row.refresh_from_db()
+    low, high = row.harvest["interval"]
+    assert row.harvest["marks"] == 10 and row.harvest_rate is not None
+    assert 0 <= low <= row.harvest_rate <= high <= 1 and low < high
+    said = row.said
+    assert (said["relevant"], said["harvest_doubt"]) == (round(row.harvest_rate * row.pages), None)
+    assert row.harvest["curve"][-1] == [
+        row.pages,
+        pytest.approx(row.harvest_rate * row.pages, abs=2),
+    ]
+    judged = {one.page.pk: one.on_topic for one in marks.verdict(row).rows}
+    stored = dict(TopicPage.objects.filter(run=run, kind=0).values_list("pk", "relevant"))
+    assert judged == {pk: stored[pk] for pk in judged}
 
 
 def test_what_is_shown_is_the_verdict_and_worked_out_once(
@@ -95,9 +122,7 @@ def test_what_is_shown_is_the_verdict_and_worked_out_once(
                 if (one.page.marked is not None) == marked
             ][:5]
             assert [(one.page.pk, one.score) for one in found.rows] == expected
-            assert found[1:5] == whole[1:] and found.on_topic == sum(
-                one.on_topic for one in whole.rows
-            )
+            assert found[1:] == whole[1:]
     monkeypatch.setattr(marks, "verdict", None)
     assert marks.shown(row, True, 5).rows == found.rows
 

@@ -105,7 +105,7 @@ class Command(BaseCommand):
                 f"Forum: {forum['boards']} boards, {forum['threads']} threads, {forum['posts']}"
                 f" posts ({web['forum'].url})"
             ),
-            f"Topic: {topic['relevant']} of {topic['fetched']} pages on topic ({web['topic'].url})",
+            f"Topic: {topic['fetched']} pages, {topic['on_topic']} ({web['topic'].url})",
             (
                 f"Database: {deep['records']} records by {deep['queries']}"
                 f" queries{_share(deep['coverage'])} ({web['deepweb'].url})"

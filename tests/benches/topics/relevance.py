@@ -18,6 +18,7 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
 from focused.judge.feedback import Feedback
+from focused.judge.posterior import to_mark
 from focused.judge.relevance import Relevance
 from focused.lab.archive import Archive
 from focused.lab.evaluate import Label
@@ -108,7 +109,7 @@ def judged(
         "similarity": auc(similarity[counts], right[counts]),
         "judge": auc(scores[counts], right[counts]),
     }
-    for number in feedback.to_mark(scores, marks):
+    for number in to_mark(scores, (), marks):
         feedback.mark(number, bool(right[number]))
         counts[number] = False
     return {**figures, "marked": auc(feedback.rank(*links)[counts], right[counts])}
