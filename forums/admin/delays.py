@@ -53,19 +53,21 @@ class ReportForm(forms.Form):
 class Report:
     """The figures of the report, for one site or all, over the number of days chosen in the form.
 
-    found: the boards, and the fetched posts with their delays. delay: summary of these delays.
-    era_hours, era: the same posts' delays in hours, and their summary, if as many visits per day
-    (`visits_per_day`, over all boards) had been divided equally. expected: for the planned visits,
+    found: the boards, and the posts fetched by scheduled visits with their delays. delay: summary
+    of these delays. era_hours, era: the same posts' delays in hours, and their summary, if as many
+    visits per day (`visits_per_day`, over all boards) had been divided equally; None if less than a
+    day was measured (`measured_hours`). expected: for the planned visits,
     the delays that were expected and those measured. target: hours within which a post counts as
     found in time. waiting: posts shown by overview sources and not fetched yet.
     """
 
     found: reads.Found
     expected: reads.Expected
-    era_hours: Floats
-    visits_per_day: int
+    era_hours: Floats | None
+    visits_per_day: float | None
     delay: DelaySummary
-    era: DelaySummary
+    era: DelaySummary | None
+    measured_hours: float
     target: float
     waiting: list[Waiting]
 
@@ -123,23 +125,23 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
         (board.watched_since for board in found.boards if board.watched_since is not None),
         default=since,
     )
-    elapsed = max(
-        (now - max(since, watched)).total_seconds() / 86400, 1 / 24
-    )  # days before the first visit do not count
-    visits = max(1, round(found.sums["visits"] / elapsed))
-    items = found.items
-    era = items.hours
-    if len(items):
-        era = delay_report.with_equal_visits(
-            items, len(found.boards), visits, found.first, days, own
-        )
+    # days before the first visit do not count
+    begin = max(since, watched)
+    elapsed = (now - begin).total_seconds() / 86400
+    items, visits = found.items, found.sums["visits"]
+    era = None
+    if elapsed >= 1 and visits and len(items):
+        rate, start, end = visits / elapsed, begin.timestamp(), now.timestamp()
+        era = delay_report.with_equal_visits(items, len(found.boards), rate, start, end)
+    length = max(elapsed, 1 / 24)
     return Report(
         found,
         reads.expected(site, since, plan.theta),
         era,
-        visits,
-        delay_report.summary(items, items.hours, elapsed, target),
-        delay_report.summary(items, era, elapsed, target),
+        visits / elapsed if elapsed >= 1 else None,
+        delay_report.summary(items, items.hours, length, target),
+        None if era is None else delay_report.summary(items, era, length, target),
+        24 * elapsed,
         target,
         plan_reads.shown(site, now),
     )
@@ -147,14 +149,21 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
 
 def _sentence(report: Report) -> str:
     """Returns a sentence that compares the posts' mean delay with that under equally many visits of
-    each board; "" without posts."""
-    mean, equal = report.mean_with_waiting, report.era.mean_hours
-    if mean is None or equal is None or not len(report.found.items):
+    each board, as soon as a day was measured; "" without posts."""
+    mean, posts = report.mean_with_waiting, len(report.found.items)
+    equal = report.era.mean_hours if report.era is not None else None
+    if mean is None or not posts:
         return ""
+    waits = duration(3600.0 * mean)
+    if equal is None:
+        return _(
+            "%(posts)s posts waited %(waits)s on average. The comparison with equal visits needs a"
+            " day; %(measured)s were measured."
+        ) % {"posts": posts, "waits": waits, "measured": duration(3600.0 * report.measured_hours)}
     values = {
-        "waits": duration(3600.0 * mean),
+        "waits": waits,
         "equal": duration(3600.0 * equal),
-        "visits": report.visits_per_day,
+        "visits": f"{report.visits_per_day:.3g}",
     }
     return (
         _(
@@ -199,10 +208,8 @@ def _board_rows(report: Report) -> list[dict[str, Any]]:
     """Returns table rows of the boards with posts in the period, those with the most total delay
     first."""
     found = report.found
-    targets, parts = (
-        reads.targets(found.boards, report.target),
-        reads.by_board(found, report.era_hours, report.target),
-    )
+    targets = reads.targets(found.boards, report.target)
+    parts = reads.by_board(found, report.era_hours, report.target)
     shown = {one.board: one.posts for one in report.waiting}
     rows = []
     for part in parts:
@@ -285,19 +292,14 @@ def _compared(
     measured delay, lines for the delay if all boards were visited equally often and for the
     expected delay (`hoped`; None for no such line). group: for each post, its index in `places`."""
     items, count = report.found.items, len(places)
-    series = [
-        Series(
-            _("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW
-        ),
-        Series(
-            _("the same posts with equal visits (era)"),
-            places,
-            delay_report.means(group, report.era_hours, items.weights, count),
-            UNCHANGED,
-            line=True,
-            points=True,
-        ),
-    ]
+
+    def means(hours: Floats) -> list[float | None]:
+        return delay_report.means(group, hours, items.weights, count)
+
+    series = [Series(_("achieved"), places, means(items.hours), NEW)]
+    if report.era_hours is not None:
+        name, equal = _("the same posts with equal visits (era)"), means(report.era_hours)
+        series.append(Series(name, places, equal, UNCHANGED, line=True, points=True))
     if hoped is not None and any(value is not None for value in hoped):
         series.append(Series(_("expected"), places, hoped, UPDATED, line=True, points=True))
     numbers = not isinstance(places[0], date)
@@ -431,8 +433,10 @@ def _day_table(report: Report) -> Iterator[list[Any]]:
     dates = [found.first + timedelta(days=day) for day in range(found.days)]
     group = delay_report.local_days(found.items, found.first, found.days)
     counts = [int((group == day).sum()) for day in range(found.days)]
-    mine = delay_report.means(group, found.items.hours, found.items.weights, found.days)
-    era = delay_report.means(group, report.era_hours, found.items.weights, found.days)
+    weights, none = found.items.weights, [None] * found.days
+    mine = delay_report.means(group, found.items.hours, weights, found.days)
+    equal = report.era_hours
+    era = none if equal is None else delay_report.means(group, equal, weights, found.days)
     yield from (
         list(row) for row in zip(dates, counts, mine, _hoped(report, dates), era, strict=True)
     )

@@ -3,16 +3,15 @@ and weekday, compared with expected ones."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from forums.schedule.equations import total_delay, waited_hours
 from forums.schedule.events import DAY_SECONDS, Bools, Floats, Ints
-from forums.schedule.paper import Demand, era
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +135,19 @@ class Items:
 
 
 def with_equal_visits(
-    items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo
+    items: Items, boards: int, visits_per_day: float, start: float, end: float
 ) -> Floats:
-    """Returns the hours that each item would have waited if each board had been visited equally
-    often at equal intervals (policy `era`), (n,).
+    """Returns the hours that each item would have waited if the boards had been visited in turn at
+    equal intervals (policy `era` at any cost), (n,).
 
-    first: the local day of the oldest item; the timetable continues for one cycle after the last
-    day.
+    visits_per_day: of all boards, > 0. start, end: the period in epoch seconds; the visits go on
+    for one turn after it.
     """
-    table = era(Demand(np.ones((boards, 1))), visits_per_day)
-    owner, moments = table.moments(first, days + table.days + 1, zone)
-    return event_delays(items.board, items.times, owner, moments, float(moments.max())).hours
+    gap = DAY_SECONDS / visits_per_day
+    count = math.ceil((end - start) / gap) + boards + 1
+    moments = np.asarray(start + gap * np.arange(count), dtype=np.float64)
+    owner = np.arange(len(moments)) % boards
+    return event_delays(items.board, items.times, owner, moments, float(moments[-1])).hours
 
 
 def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
@@ -195,7 +196,7 @@ def day_hours(items: Items) -> Ints:
 @dataclass(frozen=True, slots=True)
 class BoardDelay:
     """Delays of the items found on one board; `era_hours` is their mean wait if all boards had been
-    visited equally often (None if all weights are 0)."""
+    visited equally often (None if all weights are 0, or if that is not compared)."""
 
     board: int
     delay: DelaySummary
@@ -203,14 +204,14 @@ class BoardDelay:
 
 
 def by_board(
-    items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]
+    items: Items, era_hours: Floats | None, boards: int, days: float, target_hours: Sequence[float]
 ) -> list[BoardDelay]:
     """Returns the delays of each board on which items (posts) were found, in the order of board
     numbers.
 
     era_hours: (n,), hours that each item would have waited if all boards were visited equally
-    often; days: length of the period; target_hours: for each board the hours within which posts
-    should be found.
+    often, None if that is not compared; days: length of the period; target_hours: for each board
+    the hours within which posts should be found.
     """
     order = np.argsort(items.board, kind="stable")
     bounds = np.searchsorted(items.board[order], np.arange(boards + 1))
@@ -221,7 +222,11 @@ def by_board(
             weights = items.weights[rows]
             part = Delays(items.hours[rows], np.ones(len(rows), dtype=bool))
             total = float(weights.sum())
-            era_mean = total_delay(weights, era_hours[rows]) / total if total > 0 else None
+            era_mean = (
+                total_delay(weights, era_hours[rows]) / total
+                if era_hours is not None and total > 0
+                else None
+            )
             found.append(
                 BoardDelay(board, summarise(part, weights, days, target_hours[board]), era_mean)
             )

@@ -77,10 +77,10 @@ def targets(boards: Iterable[Board], usual: float) -> list[float]:
     return [usual if board.deadline_hours is None else board.deadline_hours for board in boards]
 
 
-def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
+def by_board(found: Found, era_hours: Floats | None, usual: float) -> list[BoardDelay]:
     """Returns the delays of each board with posts in `found`. era_hours: how long each of these
-    posts would have waited under equally spaced visits, for comparison; usual: target delay in
-    hours of boards that have none of their own.
+    posts would have waited under equally spaced visits, None if that is not compared; usual: target
+    delay in hours of boards that have none of their own.
     """
     return delay_report.by_board(
         found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual)
@@ -88,8 +88,10 @@ def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
 
 
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
-    """Returns the visits of a site, or of all (None), that ended since a time."""
-    rows = Visit.objects.filter(finished__gte=since)
+    """Returns the visits of a site, or of all (None), that ended since a time, were started by the
+    schedule and read something. Visits that a person started tell nothing about the schedule."""
+    read = Q(list_pages__gt=0) | Q(kind=Visit.Kind.TARGETED, fetched__gt=0)
+    rows = Visit.objects.filter(read, finished__gte=since, run__scheduled=True)
     return rows.filter(board__site=site) if site is not None else rows
 
 

@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -53,9 +54,10 @@ def measured(boards: int = 2, visits: int = 5, planned: bool = True) -> Site:
             arrivals = [[at.timestamp() - 7200, 1, 7200.0], [at.timestamp() - 3600, 0, 3600.0]]
             visit = Visit.objects.create(
                 board=board,
-                run=Run.objects.create(kind="forum", label="x", created=at),
+                run=Run.objects.create(kind="forum", label="x", created=at, scheduled=True),
                 started=at,
                 finished=at,
+                list_pages=1,
                 fetched=4,
                 changed=3,
                 failed=1,
@@ -99,19 +101,43 @@ def test_without_plans_only_what_was_measured_is_told() -> None:
 
 def test_equal_visits_are_as_many_a_day_as_there_were_since_the_forum_is_watched() -> None:
     forum, client = measured(), client_of("viewer")
-    report = client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14").context["report"]
-    assert report.visits_per_day == 1
+    here, now = f"/admin/forums/site/{forum.pk}/delays/?days=14", datetime.now(UTC)
+
+    def report(watched: timedelta) -> Any:
+        Board.objects.update(watched_since=now - watched)
+        return client.get(here).context["report"]
+
+    fresh, old = report(timedelta(hours=30)), report(timedelta(days=90))
+    assert fresh.visits_per_day == pytest.approx(8.0, rel=0.01)
+    assert 10 / 14 <= old.visits_per_day < 10 / 13, "ten visits in the period"
+    assert fresh.era.mean_hours < old.era.mean_hours / 3
+    assert fresh.delay.mean_hours == old.delay.mean_hours
+
+
+def test_less_than_a_day_is_compared_with_nothing() -> None:
+    forum, client = measured(visits=3), client_of("viewer")
+    Board.objects.update(watched_since=datetime.now(UTC) - timedelta(hours=20))
+    here = f"/admin/forums/site/{forum.pk}/delays/"
+    answer = client.get(here)
+    report, page = answer.context["report"], answer.content.decode()
+    assert (report.era, report.visits_per_day) == (None, None) and report.delay.events == 12
+    assert "needs a day; 20 h were measured" in page and "Visits a day" not in page
+    assert all(row["era"] is row["ratio"] is None for row in answer.context["rows"])
+    days = client.get(f"{here}days.csv").getvalue().decode()  # type: ignore[attr-defined]
+    assert sum(int(row["events"]) for row in csv.DictReader(io.StringIO(days))) == 12
+    assert {row["era_mean_hours"] for row in csv.DictReader(io.StringIO(days))} == {""}
+
+
+def test_visits_of_people_and_failed_ones_tell_nothing_about_the_schedule() -> None:
+    forum, client = measured(), client_of("viewer")
     Board.objects.update(watched_since=datetime.now(UTC) - timedelta(hours=30))
-    fresh = client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14").context["report"]
-    assert fresh.visits_per_day == 8 and fresh.era.mean_hours < report.era.mean_hours / 3
-    assert fresh.delay.mean_hours == report.delay.mean_hours
-    Board.objects.update(watched_since=datetime.now(UTC) - timedelta(days=90))
-    assert (
-        client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14")
-        .context["report"]
-        .visits_per_day
-        == 1
+    visits = list(Visit.objects.order_by("pk"))
+    Run.objects.filter(visits__in=visits[:3]).update(scheduled=False)
+    Visit.objects.filter(pk=visits[3].pk).update(
+        list_pages=0, fetched=0, arrivals=[], arrived_new=0, arrived_replies=0
     )
+    report = client.get(f"/admin/forums/site/{forum.pk}/delays/").context["report"]
+    assert report.delay.events == 12 and report.found.sums["visits"] == 6
 
 
 def test_the_export_is_safe_and_complete() -> None:

@@ -4,7 +4,6 @@ spaced visits would have had."""
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -26,24 +25,12 @@ def items(moments: list[float], waits: list[float], board: list[int], opener: li
 
 def test_the_same_posts_under_equal_visits_wait_for_the_next_of_them() -> None:
     some = items([1.0, 5.0, 6.0, 23.0, 30.0], [9.0] * 5, [0, 0, 0, 1, 1], [True] * 5)
-    found = delay_report.with_equal_visits(
-        some, 2, 8, FIRST, 2, ZoneInfo("UTC")
-    )  # four visits per board: at 0, 6, 12 and 18 h
-    assert found.tolist() == pytest.approx([5.0, 1.0, 0.0, 1.0, 0.0])
-    rare = delay_report.with_equal_visits(
-        some, 2, 1, FIRST, 2, ZoneInfo("UTC")
-    )  # each board every second day
-    assert (rare <= 48).all() and rare.max() > 20
-
-
-def test_equal_visits_follow_the_zone() -> None:
-    some = items([1.0], [0.0], [0], [True])
-    one = delay_report.with_equal_visits(
-        some, 1, 1, date(2026, 11, 1), 3, ZoneInfo("America/New_York")
-    )
-    assert one.tolist() == pytest.approx(
-        [4.0]
-    )  # the visit is at midnight in New York (05:00 UTC), four hours after the post
+    # eight visits a day, of the two boards in turn: the first at 0, 6, 12, …, the second at 3, 9, …
+    found = delay_report.with_equal_visits(some, 2, 8.0, START, START + 2 * 86400)
+    assert found.tolist() == pytest.approx([5.0, 1.0, 0.0, 4.0, 3.0])
+    # half a visit a day: the first board at 0 and 96 h, the second at 48 and 144 h
+    rare = delay_report.with_equal_visits(some, 2, 0.5, START, START + 2 * 86400)
+    assert rare.tolist() == pytest.approx([95.0, 91.0, 90.0, 25.0, 18.0])
 
 
 def test_means_are_weighted_and_empty_groups_stay_empty() -> None:

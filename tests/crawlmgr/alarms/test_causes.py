@@ -67,7 +67,8 @@ def visited(one: Board, hours: float, posts: int = 8) -> None:
     arrivals = [[at.timestamp() - 3600 * hours, 1, 3600 * hours]] * posts
     Visit.objects.create(
         board=one,
-        run=run(RunState.FINISHED),
+        run=run(RunState.FINISHED, scheduled=True),
+        list_pages=1,
         started=at,
         finished=at,
         arrived_new=posts,
@@ -244,7 +245,8 @@ def test_the_delay_that_is_told_is_the_one_of_the_report() -> None:
     arrivals = [[at.timestamp() - 60, 1, 4 * 3600.0]] * 5 + [[at.timestamp() - 60, 0, 3600.0]] * 5
     Visit.objects.create(
         board=one,
-        run=run(RunState.FINISHED),
+        run=run(RunState.FINISHED, scheduled=True),
+        list_pages=1,
         started=at,
         finished=at,
         arrived_new=5,
