@@ -278,6 +278,9 @@ class Visit(models.Model):
         LIST = "list", _("of the board's list")
         TARGETED = "targeted", _("targeted at changed threads")
 
+    # condition of visits that read something
+    READ = models.Q(list_pages__gt=0) | models.Q(kind="targeted", fetched__gt=0)
+
     board = models.ForeignKey(Board, models.CASCADE, related_name="visits")
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices, default=Kind.LIST)
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="visits")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum
 
 from crawlmgr.conf import CrawlSettings
 from forums.models import Basis, Board, BoardHour, Plan, Post, ReplyModel, Site, Thread, Visit
@@ -266,9 +266,11 @@ def _joined(
 
 def _requests(boards: Sequence[Board], now: datetime) -> Floats:
     """Returns the mean number of requests per visit of each board in the last seven days, (n,), at
-    least 1. For a board without visits it is the mean of its site; USUAL_REQUESTS if the site had
-    no visits either."""
-    visits = Visit.objects.filter(finished__gte=now - timedelta(days=7))
+    least 1. The first import of a board and visits that read nothing are no part of it. For a board
+    without other visits it is the mean of its site; USUAL_REQUESTS if the site had none either."""
+    visits = Visit.objects.filter(
+        Visit.READ, finished__gte=now - timedelta(days=7), started__gt=F("board__watched_since")
+    )
     sums = (
         visits.values("board_id")
         .annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0)))

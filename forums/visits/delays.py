@@ -90,8 +90,7 @@ def by_board(found: Found, era_hours: Floats | None, usual: float) -> list[Board
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
     """Returns the visits of a site, or of all (None), that ended since a time, were started by the
     schedule and read something. Visits that a person started tell nothing about the schedule."""
-    read = Q(list_pages__gt=0) | Q(kind=Visit.Kind.TARGETED, fetched__gt=0)
-    rows = Visit.objects.filter(read, finished__gte=since, run__scheduled=True)
+    rows = Visit.objects.filter(Visit.READ, finished__gte=since, run__scheduled=True)
     return rows.filter(board__site=site) if site is not None else rows
 
 

@@ -8,7 +8,8 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from forums.models import Board, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
+from crawlmgr.models import Run
+from forums.models import Board, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy, Visit
 from forums.plans import expected_visits, loops, plan_days, plans, stored_rhythms
 from forums.sites import sites
 from tests.forums.planned import NOW, fill, make_site
@@ -44,6 +45,39 @@ def test_rates_are_those_of_the_stored_posts():
     assert stored_rhythms.rhythm(fine, NOW).profiles.weights == pytest.approx(
         found.profiles.weights, rel=0.1
     )
+
+
+def test_the_cost_of_a_visit_is_that_of_visits_that_look_for_news():
+    """Neither the first import of a board nor a failed visit says what visits cost."""
+    site = make_site()
+    fill(site)
+    first, second, third = site.boards.order_by("pk")
+    watched = NOW - timedelta(days=3)
+    site.boards.update(watched_since=watched)
+
+    def visit(board: Board, hours: float, requests: int, pages: int = 1) -> None:
+        started = watched + timedelta(hours=hours)
+        run = Run.objects.create(kind="forum", label="x", created=started)
+        Visit.objects.create(
+            board=board,
+            run=run,
+            started=started,
+            finished=started,
+            requests=requests,
+            list_pages=pages,
+        )
+
+    for board in (first, second, third):
+        visit(board, 0, 2000, 60)
+    for hours, requests in ((5, 3), (6, 4), (7, 5)):
+        visit(first, hours, requests)
+    visit(first, 8, 30, 0)
+    visit(second, 9, 8)
+    found = stored_rhythms.rhythm(plans.draft(site.pk, NOW), NOW)
+    assert found.requests.tolist() == [4.0, 8.0, 5.0], "the third board: the mean of its site"
+    Visit.objects.exclude(requests=2000).delete()
+    usual = stored_rhythms.rhythm(plans.draft(site.pk, NOW), NOW)
+    assert usual.requests.tolist() == [stored_rhythms.USUAL_REQUESTS] * 3
 
 
 def test_rates_are_by_the_hours_of_the_site():
