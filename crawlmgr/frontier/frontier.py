@@ -347,16 +347,18 @@ def next_turn(run_id: int, now: datetime) -> Wait | None:
             until = max(due, entry.host.next_at)
         if best is None or until < best.until:
             best = Wait(entry.host.key, until)
-    if best is not None and best.until > now + LONGEST_PAUSE and _cut_waits(run_id, now):
-        return next_turn(run_id, now)
+    if best is not None and best.until > now + LONGEST_PAUSE:
+        # No rule makes such a wait. Another process may have ended it since it was read.
+        _cut_waits(run_id, now)
+        return best._replace(until=now)
     return best
 
 
-def _cut_waits(run_id: int, now: datetime) -> bool:
+def _cut_waits(run_id: int, now: datetime) -> None:
     """Ends waits of hosts and of the run's addresses that are longer than any rule makes them, as
-    after a clock that was wrong; tells whether there were any."""
-    late = Url.objects.filter(run_id=run_id, due_at__gt=now + LONGEST_PAUSE)
-    return bool(hosts.cut_pauses(now)) | bool(late.update(due_at=now))
+    after a clock that was wrong."""
+    hosts.cut_pauses(now)
+    Url.objects.filter(run_id=run_id, due_at__gt=now + LONGEST_PAUSE).update(due_at=now)
 
 
 def reclaim(run_id: int, now: datetime, fence: int) -> int:

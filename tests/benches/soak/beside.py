@@ -63,7 +63,7 @@ class Beside:
 def begin(seeds: list[str], number: int) -> int:
     """Adds a topic with both hosts' pages as seeds and queues its crawl; returns the run's id."""
     settings = {
-        "allow_private": " ".join(urlsplit(url).netloc for url in seeds),
+        "allow_private": ",".join(urlsplit(url).netloc for url in seeds),
         "delay_seconds": 0.0,
     }
     topic = topics.add(

@@ -142,6 +142,28 @@ def test_waits_stored_by_a_clock_that_was_ahead_are_cut_and_told(run: Run) -> No
     assert sorted(told) == [f"{name}.example: {far:%Y-%m-%d %H:%M}" for name in "ab"]
 
 
+@pytest.mark.parametrize("what", ["the host", "the address"])
+def test_a_wait_that_another_process_cuts_meanwhile_is_over_here_too(
+    run: Run, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    far, cut = NOW + timedelta(days=400), hosts.cut_pauses
+    if what == "the host":
+        Host.objects.update(next_at=far)
+    else:
+        Url.objects.update(due_at=far)
+
+    def second(now: datetime) -> int:
+        cut(now)
+        Url.objects.update(due_at=now)
+        return cut(now)
+
+    monkeypatch.setattr(hosts, "cut_pauses", second)
+    wait = frontier.next_turn(run.pk, NOW)
+    assert wait == frontier.Wait("a.example", NOW)
+    assert frontier.claim(run.pk, 1, NOW, 60) is not None
+
+
 def test_what_a_dead_holder_had_claimed_comes_back_with_the_next_fence(run: Run) -> None:
     frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
     assert frontier.claim(run.pk, 1, NOW, 60) is not None
