@@ -350,7 +350,7 @@ def next_turn(run_id: int, now: datetime) -> Wait | None:
     if best is not None and best.until > now + LONGEST_PAUSE:
         # No rule makes such a wait. Another process may have ended it since it was read.
         _cut_waits(run_id, now)
-        return best._replace(until=now)
+        return Wait(best.host, now)
     return best
 
 
