@@ -50,11 +50,7 @@ def _paused() -> list[tuple[str, str]]:
 
 
 def _last(row: SiteRow) -> str:
-    return (
-        tags.ago(row.last_visit)
-        if row.last_visit
-        else format_html('<span class="soft">{}</span>', _("never"))
-    )
+    return render_to_string("forums/last_visit.html", {"last": row.last})
 
 
 def _next(row: SiteRow) -> str:
@@ -98,10 +94,10 @@ TABLE = Table(
         Column(
             "last_visit",
             gettext_lazy("Last visit"),
-            lambda row: row.last_visit,
+            lambda row: row.last.complete,
             _last,
             falling("last", nullable=True),
-            {"last": Max("boards__last_visit")},
+            {"last": Max("boards__complete_at")},
             look="nowrap",
         ),
         Column(

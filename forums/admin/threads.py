@@ -291,11 +291,7 @@ def _next(row: BoardRow) -> str:
 
 
 def _last(row: BoardRow) -> str:
-    return (
-        tags.ago(row.board.last_visit)
-        if row.board.last_visit
-        else format_html('<span class="soft">{}</span>', _("never"))
-    )
+    return render_to_string("forums/last_visit.html", {"last": row.last})
 
 
 def _ended(row: BoardRow) -> str:
@@ -400,9 +396,9 @@ TABLE = Table(
         Column(
             "last_visit",
             gettext_lazy("Last visit"),
-            lambda row: row.board.last_visit,
+            lambda row: row.last.complete,
             _last,
-            falling("last_visit", nullable=True),
+            falling("complete_at", nullable=True),
             look="nowrap",
         ),
         _of_visit("new", gettext_lazy("New")),
@@ -656,6 +652,7 @@ def _about(board: Board) -> dict[str, Any]:
         "by_plan": plan is not None and plan.policy != Policy.INTERVAL,
         "site": board.site,
         "now": now,
+        "last": reads.LastVisit(board.complete_at, board.last_visit),
         "due": due,
         "late": why_late(board, now) if due.late else [],
         "zone": reads.zone(board.site),

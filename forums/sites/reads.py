@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db.models import (
@@ -158,6 +159,19 @@ TREE_LIMIT = (
 TREE_SITES = 60
 
 
+class LastVisit(NamedTuple):
+    """When a board, or any board of a site, was last visited: `complete`, by a visit that read its
+    list to the end; `tried`, by any visit."""
+
+    complete: datetime | None = None
+    tried: datetime | None = None
+
+    @property
+    def tried_since(self) -> bool:
+        """Tells whether a visit of more than LATE (ten minutes) after the complete one was not."""
+        return bool(self.complete and self.tried and self.tried - self.complete > LATE)
+
+
 @dataclass(slots=True)
 class SiteRow:
     """A site with the values that the list of forums shows. `overdue`: number of its overdue
@@ -165,7 +179,7 @@ class SiteRow:
 
     site: Site
     boards: int = 0
-    last_visit: datetime | None = None
+    last: LastVisit = LastVisit()
     due: Due = Due()
     overdue: int = 0
     run: Run | None = None
@@ -181,7 +195,7 @@ class SiteRow:
             ("failed", self.failed),
             ("paused", self.site.paused),
             ("overdue", self.overdue),
-            ("new", not self.last_visit),
+            ("new", not self.last.tried),
         )
         return next((word for word, mark in marks if mark), "fresh")
 
@@ -194,6 +208,11 @@ class BoardRow:
     depth: int = 0
     visit: Visit | None = None
     due: Due = Due()
+
+    @property
+    def last(self) -> LastVisit:
+        """When the board was last visited."""
+        return LastVisit(self.board.complete_at, self.board.last_visit)
 
     @property
     def halted(self) -> bool:
@@ -243,6 +262,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
         .values("site_id")
         .annotate(
             number=Count("id"),
+            complete=Max("complete_at"),
             last=Max("last_visit"),
             next=Min("next_visit", filter=Q(enabled=True)),
             late=Count("id", filter=late),
@@ -250,7 +270,8 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     )
     for row in sums.order_by():
         entry = found[row["site_id"]]
-        entry.boards, entry.last_visit = row["number"], row["last"]
+        entry.boards = row["number"]
+        entry.last = LastVisit(row["complete"], row["last"])
         entry.due = due(
             row["next"],
             None,

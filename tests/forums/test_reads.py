@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import Host, Run
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.sites import reads
+from tests.crawlmgr.admin.rows import user
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
@@ -81,15 +84,16 @@ def test_freshness_counts_what_is_late_unless_paused(site: Site) -> None:
         Board.objects.filter(pk=one.pk).update(
             next_visit=NOW + timedelta(minutes=minutes),
             last_visit=NOW - timedelta(hours=position + 1),
+            complete_at=NOW - timedelta(hours=position + 2),
         )
     off = board(site, "off", 9)
     Board.objects.filter(pk=off.pk).update(next_visit=NOW - timedelta(days=9), enabled=False)
     run = Run.objects.create(kind="forum", label="x", target=site.pk, state="running", created=NOW)
     row = reads.with_freshness([site], NOW)[0]
-    assert (row.boards, row.overdue, row.last_visit, row.due.at) == (
+    assert (row.boards, row.overdue, row.last, row.due.at) == (
         4,
         1,
-        NOW - timedelta(hours=1),
+        (NOW - timedelta(hours=2), NOW - timedelta(hours=1)),
         NOW - timedelta(hours=1),
     )
     assert row.run == run
@@ -162,3 +166,30 @@ def test_what_is_due_next_leaves_out_paused_and_disabled(site: Site) -> None:
     assert [one.name for one in reads.due_next()] == ["first", "second"]
     Site.objects.update(paused=True)
     assert reads.due_next() == []
+
+
+@pytest.mark.parametrize(
+    "complete, tried, shown",
+    [
+        (None, None, "never"),
+        (None, 1, "not complete"),
+        (5, 5, ""),
+        (5.1, 5, ""),
+        (50, 1, "tried"),
+    ],
+)
+def test_the_last_visit_is_the_last_that_was_complete(
+    site: Site, complete: float | None, tried: float | None, shown: str
+) -> None:
+    """The last try stands beside it, on every page that shows one of them."""
+    one = board(site, "news", 1)
+    at = [None if hours is None else NOW - timedelta(hours=hours) for hours in (complete, tried)]
+    Board.objects.filter(pk=one.pk).update(complete_at=at[0], last_visit=at[1])
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(user("viewer"))
+    pages = ("/admin/forums/", f"/admin/forums/site/{site.pk}/", f"/admin/forums/board/{one.pk}/")
+    for address in pages:
+        page = client.get(address).content.decode()
+        assert (re.search(r"tried\s*<time", page) is not None) is (shown == "tried"), address
+        assert (">not complete<" in page) is (shown == "not complete"), address
+        assert "never" in page or shown != "never", address
