@@ -84,7 +84,10 @@ def called_users(
         if len(urls) >= 2
         and 5 * count[pattern] >= 2 * len(named[pattern])
         and leads_to(pattern) != "thread"
-        if all(len(text) <= 40 and is_name(text) for text in map(page.text, named[pattern]))
+        if all(
+            1 < len(text) <= 40 and is_name(text) or text.isalpha()
+            for text in map(page.text, named[pattern])
+        )
     }
     return frozenset(pattern for pattern in found.values() if _VARIED.sub("*", pattern) in people)
 

@@ -181,7 +181,8 @@ class Row:
             return [found for found in self._labelled(text, node, column) if found.roles]
         value = count(text)
         if value is not None:
-            if self._is_pager(at):
+            link = self.page.piece_link.get(at)
+            if self._is_pager(at) or link is not None and link.is_user:
                 return []
             exact, title_roles = self._attribute(node, top)
             tooltip: list[Count] = []

@@ -52,8 +52,8 @@ class ThreadPeople(ThreadFields):
                     # The letter or tooltip of an avatar is not used, because another link has the
                     # whole name.
                     name = told
-                name = clean_name(name)
-                if name and is_name(name) and not self._again(row, found, name, link.node):
+                name = clean_name(name) if starts_by(name) else name.strip(" :：,，")
+                if name and not self._again(row, found, name, link.node):
                     roles = self._person_roles(
                         row, link.node, self.page.outline.piece_from[link.node]
                     )
@@ -68,7 +68,17 @@ class ThreadPeople(ThreadFields):
         ):
             return found
         known = {person.name for person in found}
-        others = [person for person in self._unlinked_people(row) if person.name not in known]
+        unlinked = self._unlinked_people(row)
+        cells = {
+            self.heads.cell(row, other.node) for other in unlinked if other.name not in self._same
+        }
+        # A text that is the same in all rows is a label if its cell has another possible name.
+        others = [
+            person
+            for person in unlinked
+            if person.name not in known
+            and (person.name not in self._same or self.heads.cell(row, person.node) not in cells)
+        ]
         return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
@@ -123,14 +133,27 @@ class ThreadPeople(ThreadFields):
                 ]
         return found
 
+    @cached_property
+    def _same(self) -> frozenset[str]:
+        """The texts that occur in nearly all rows."""
+        pieces = self.page.outline.pieces
+        held = Counter(
+            text for row in self.rows for text in {clean_name(pieces[at].text) for at in row.pieces}
+        )
+        return frozenset(
+            text for text, number in held.items() if number >= max(3, 0.8 * len(self.rows))
+        )
+
     def _may_be_name(self, row: Row, at: int) -> bool:
         text, node, _ = self.page.outline.pieces[at]
+        link = self.page.piece_link.get(at)
         title = range(
             self.page.outline.piece_from[row.title.node], self.page.outline.piece_to[row.title.node]
         )
         if (
             at in title
-            or at in self.page.piece_link
+            or link is not None
+            and (link.key == row.title.key or leads_to(link.pattern))
             or not is_name(text)
             or len(text) > 30
             or count(text) is not None
@@ -209,6 +232,8 @@ class ThreadPeople(ThreadFields):
                 continue
             seen.add(column)
             own = self.heads.cell(row, node)
+            if own == cell and at in self.page.piece_link:
+                continue  # beside the title, a link may lead anywhere
             if own == cell and at >= end:
                 yield at, 0
             elif at >= end and own not in lasts:
@@ -245,12 +270,7 @@ class ThreadPeople(ThreadFields):
             after = self._after_time(row, at) if at in timed else []
             if after:
                 name = self._before_time(text) if starts_by(text) else ""
-                if (
-                    name
-                    and is_name(name)
-                    and count(name) is None
-                    and self.page.moment(name) is None
-                ):
+                if name and is_name(name) and self.page.moment(name) is None:
                     found.append(Person(name, node, self._person_roles(row, node, at)))
                 found.extend(after)
                 continue
@@ -262,7 +282,7 @@ class ThreadPeople(ThreadFields):
                 name = self._before_time(text)
             elif at not in timed and self._is_person_cell(row, node):
                 name = clean_name(text)
-            if name and is_name(name) and count(name) is None and self.page.moment(name) is None:
+            if name and is_name(name) and self.page.moment(name) is None:
                 found.append(Person(name, node, self._person_roles(row, node, at)))
         return found
 
@@ -274,7 +294,7 @@ class ThreadPeople(ThreadFields):
         span = time_words(text, self.page.moment) if len(times) == 1 and len(text) <= 90 else None
         rest = " ".join(text.split())[span[1] :].strip() if span else ""
         name = self._before_time(rest) if starts_by(rest) and not ends_by(rest) else ""
-        if not name or not is_name(name) or count(name) is not None:
+        if not name or not is_name(name):
             return []
         role = self._role(row, times[0])
         return [

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from forums.reading.document import Link, Page
@@ -15,6 +16,8 @@ from forums.reading.values import count, ends_by, is_name
 from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profile_line, text_roles
 
 _NAME_LENGTH = 24
+MOST_WORDS = 5
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def link_of(page: Page, node: int) -> Link | None:
@@ -84,32 +87,36 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
     """Returns for each post the candidates for its author as (name, node), from the best column
     first; empty if there is none. Signs of a column of authors are links to profiles, class names
     and microdata for authors, nearness to the time, and texts that differ between posts."""
-    columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
+    columns: dict[str, dict[int, Named]] = defaultdict(dict)
     points: dict[str, list[float]] = defaultdict(list)
     for at, span in enumerate(posts.spans):
-        for name, node, score in _names_in(posts, span):
-            column = posts.column(span, node)
+        for named, score in _names_in(posts, span):
+            column = posts.column(span, named.node)
             if at not in columns[column]:
-                columns[column][at] = name, node
+                columns[column][at] = named
                 points[column].append(score)
     _add_loose(columns, points)
     n = len(posts.spans)
     scored = []
     for column, found in columns.items():
-        names = Counter(name for name, _ in found.values())
-        share = len(found) / n
+        plain = [named for named in found.values() if not named.is_doubted]
+        if 2 * len(plain) <= len(found):
+            if sum(_is_said(posts.page, named) for named in found.values()) <= 0.8 * len(found):
+                continue
+            plain = list(found.values())
+        names = Counter(named.name for named in plain)
+        share = len(plain) / n
         value = sum(points[column]) / len(points[column]) + 1.5 * share
         if n >= 2 and len(names) == 1 and share > 0.6:
             linked = {
                 link.url
-                for _, node in found.values()
-                if (link := posts.page.link_at.get(node)) is not None
+                for named in plain
+                if (link := posts.page.link_at.get(named.node)) is not None
             }
-            value -= (
-                2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
-                # All posts have the same text in this column. A text that links to several targets
-                # is a button, not a name.
-            )
+            is_said = n < 3 or all(_is_said(posts.page, named) for named in plain)
+            # All posts have the same text in this column. A text that links to several targets is
+            # a button, not a name.
+            value -= 2.5 if len(linked) >= 2 else 0.0 if is_said else 0.3 if linked else 0.7
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):
@@ -126,8 +133,37 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
             if c not in best and (value >= 1.5 or (tail and tail in c.rsplit("/", 1)[-1]))
         ][:6]
     return [
-        _unique(columns[column][at] for column in best if at in columns[column]) for at in range(n)
+        _unique(
+            columns[column][at][:2]
+            for column in best
+            if at in columns[column] and (column == best[0] or not columns[column][at].is_doubted)
+        )
+        for at in range(n)
     ]
+
+
+class Named(NamedTuple):
+    """A text of a post that may be its author's name, and the node of its element. `is_doubted`: by
+    itself it rather looks like something else, such as a number or a button."""
+
+    name: str
+    node: int
+    is_doubted: bool
+
+
+def _is_said(page: Page, named: Named) -> bool:
+    """Tells whether a text is the name of a user by its link or, unless it is a rank, by its
+    element: microdata or class names say author, and the element has no other text."""
+    outline, node = page.outline, named.node
+    if node in page.link_at and page.link_at[node].is_user:
+        return not outline.pieces[outline.piece_from[node] - 1].text.endswith((":", "："))
+    for at in (node, outline.parents[node]):
+        if RANK.search(named.name) or outline.piece_to[at] - outline.piece_from[at] != 1:
+            return False
+        told = f"{outline.elements[at].get('itemprop', '')} {outline.elements[at].get('rel', '')}"
+        if "author" in told or "author" in class_roles(outline.classes[at]):
+            return True
+    return False
 
 
 def _unique(people: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -151,20 +187,19 @@ def _without_looks(column: str) -> str:
     return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
 
 
-def _add_loose(
-    columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]
-) -> None:
+def _add_loose(columns: dict[str, dict[int, Named]], points: dict[str, list[float]]) -> None:
     """Adds to both arguments a column for each group of columns whose keys differ only in sibling
     indices or formatting elements: an extra row or badge shifts positions in some posts. Its key is
     the common part plus LOOSE. It gets the group's first name in each post and all the group's
-    scores. `columns`: (name, node) by key and post; `points`: scores by key.
+    scores. `columns`: names by key and post; `points`: scores by key.
     """
     for column, found in sorted(
-        columns.items(), key=lambda item: min(node for _, node in item[1].values())
+        columns.items(), key=lambda item: min(named.node for named in item[1].values())
     ):
         loose = _without_looks(column) + LOOSE
         for at, value in found.items():
-            if at not in columns[loose] or value[1] < columns[loose][at][1]:
+            known = columns[loose].get(at)
+            if not value.is_doubted and (known is None or value.node < known.node):
                 columns[loose][at] = value
         points[loose].extend(points[column])
 
@@ -197,42 +232,33 @@ _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", 
 
 
 @lru_cache(maxsize=16_384)
-def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
-    """Classifies a short text by itself. Returns the user name in it ("" if none), whether it
-    counts as a name only after a word such as "by" (for example "admin", which may be the user's
-    role instead), and whether it looks like a rank. `is_link`: it is the text of a link; `is_user`:
-    it is the text of a link to a user."""
-    none = "", False, False
+def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool]:
+    """Classifies a short text by itself. Returns the user name in it ("" if none), and whether it
+    is likely to be something else (a number, a button, a rank, a word for a role), so that only its
+    column can tell that it is a name. `is_link`: it is the text of a link; `is_user`: that of a
+    link to a user."""
     label = _LABEL.match(text) if not is_user else None
     # A text such as "From: Leeds" is information about the user, not the user's name.
     if label and "author" not in text_roles(label[1]) or not is_user and PROFILE.match(text):
-        return none
+        return "", False
     name = (text if is_link else _PLACE.sub("", label[2] if label else text)).strip(" :：,，»«·•|")
-    if (
-        not (is_name(name) or is_user)
-        or count(name) is not None
-        or text.endswith((":", "："))
-        or _BUTTON.search(name)
-    ):
-        return none
-    low, needs_by = name.lower(), False
-    if low in NOT_NAMES and not is_user:
-        if low not in _TITLES:
-            return none
-        needs_by = True
-    if (
-        NUMBERED.match(text)
-        or _RANKED.match(text)
-        or _FILE.search(text)
-        or (not is_user and _LABELLED.search(text))
-    ):
-        return none
-    if not is_link and len(name) < 24 and text_roles(name) & _FIELDS:
-        return none
-    return name, needs_by, bool(RANK.search(name))
+    if text.endswith((":", "：")) or _BUTTON.search(name) or _FILE.search(text):
+        return "", False
+    if not is_user and (_LABELLED.search(text) or len(name.split()) > MOST_WORDS):
+        return "", False
+    signs = (
+        count(name) is not None,
+        NUMBERED.match(text),
+        not _LETTER.search(name),
+        _RANKED.match(text),
+        RANK.search(name),
+        not is_user and (name.lower() in NOT_NAMES or not is_name(name)),
+        not is_link and len(name) < 24 and text_roles(name) & _FIELDS,
+    )
+    return name, any(signs)
 
 
-def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
+def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[Named, float]]:
     page, outline = posts.page, posts.page.outline
     seen, pictures, titled = 0, _pictures(page, span), title_parts(page.title)
     for at in range(outline.piece_from[span.start], posts.last_piece(span)):
@@ -241,31 +267,23 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         link = page.piece_link.get(at)
         is_user = link is not None and link.is_user
-        name, needs_by, is_rank = _read_alone(text, link is not None, is_user)
-        if (
-            not name
-            or (needs_by and not _follows_by(page, at))
-            or (is_rank and not (link and is_user and name in unquote(link.url)))
-        ):
+        name, is_doubted = _read_alone(text, link is not None, is_user)
+        if not name or page.moment(text) is not None or name in page.own_titles or name in titled:
             continue
-        if page.moment(text) is not None or name in page.own_titles or name in titled:
-            continue
-        seen += 1
+        seen += not is_doubted
         score = _score(page, span, at, pictures) - 0.02 * min(seen, 20)
         if heads_profile(posts, at, span):
             score += 0.7
         if _follows_by(page, at):
-            score += 0.8
+            score, is_doubted = score + 0.8, False
         elif _follows_last(page, at):
             score -= 0.8
         if score > 0:
-            yield name, link.node if link and link.text == text else node, score
+            node = link.node if link and link.text == text else node
+            yield Named(name, node, is_doubted), score
 
 
 _FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})
-_TITLES = frozenset(
-    {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
-)  # words for roles that are also names of users; accepted as a name only after a word such as "by"
 
 
 def _follows_by(page: Page, at: int) -> bool:

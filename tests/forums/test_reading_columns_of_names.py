@@ -1,0 +1,103 @@
+"""Names that look like something else by themselves are read by their column: numbers, signs and
+words that are the same in all rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from forums.reading import PageKind, PostRecord, ThreadRecord, read_page
+
+NOW = datetime(2026, 11, 21, 4, 6, tzinfo=UTC)
+SAID = [
+    "The lamp in the hall hums again since the rain of last week, and nobody knows why.",
+    "Mine did that too. A new ballast helped, but it took an hour to find the right one.",
+    "You could also turn the tube round once and see whether the noise stays on that side.",
+    "Thank you both, I will try it on Sunday and tell you here how it went with the lamp.",
+]
+
+
+def authors(names: list[str], post: str) -> list[str | None]:
+    made = "".join(
+        post.format(name=name, at=f"2026-10-0{nth + 1} 10:15", text=text, nth=nth + 1)
+        for nth, (name, text) in enumerate(zip(names, SAID, strict=True))
+    )
+    html = f"<html><head><title>Lamp - Boats</title></head><body><h1>Lamp</h1>{made}</body></html>"
+    reading = read_page(html, "http://forum.example/viewtopic.php?t=7", NOW)
+    assert reading.kind is PageKind.thread
+    return [one.author for one in reading.records if isinstance(one, PostRecord)]
+
+
+LINKED = (
+    '<div class="post" id="p{nth}0"><a href="/user/{nth}">{name}</a><p>{at}</p>'
+    "<p>Posts: {nth}7</p><div>{text}</div></div>"
+)
+MARKED = (
+    '<div class="post" id="p{nth}0"><b class="author">{name}</b> <a href="#p{nth}0">{nth}/4</a>'
+    "<span>{at}</span><div>{text}</div></div>"
+)
+PLAIN = '<div class="post" id="p{nth}0"><b>{name}</b> <i>{at}</i><div>{text}</div></div>'
+
+
+@pytest.mark.parametrize(
+    ("names", "post"),
+    [
+        (["42", "7", "1977", "31337"], LINKED),
+        (["42", "7", "42", "31337"], MARKED),
+        (["Guest", "Guest", "Guest", "Guest"], MARKED),
+        (["anna", "88", "*", "bertold"], LINKED),
+        (["anna", "admin", "chen", "dmitri"], PLAIN),
+    ],
+)
+def test_the_author_of_a_post_is_what_stands_in_the_column_of_names(
+    names: list[str], post: str
+) -> None:
+    assert authors(names, post) == names
+
+
+TITLES = ["Old lamp hums", "Which stove", "Paper under rain", "Copper or steel", "Bridge lights"]
+
+
+def started(names: list[str], cells: str) -> list[str | None]:
+    made = "".join(
+        "<tr>"
+        + cells.format(
+            title=f'<a href="/topic/{nth + 10}">{title}</a>',
+            name=name,
+            nth=nth + 1,
+            replies=nth % 3,
+            at=f"2026-10-1{9 - nth} 10:15",
+        )
+        + "</tr>"
+        for nth, (title, name) in enumerate(zip(TITLES, names, strict=True))
+    )
+    html = f"<html><head><title>Boats</title></head><body><table>{made}</table></body></html>"
+    reading = read_page(html, "http://forum.example/board/7", NOW, expect=PageKind.threadlist)
+    return [one.author for one in reading.records if isinstance(one, ThreadRecord)]
+
+
+@pytest.mark.parametrize(
+    ("names", "cells"),
+    [
+        # a number linked to a user is a name and no count
+        (
+            ["7", "42", "8", "1977", "42"],
+            '<td>{title}</td><td><a href="/user/{nth}">{name}</a></td><td>{replies}</td><td>{at}</td>',
+        ),
+        # a link to who knows where, in a cell of its own below an invented head
+        (
+            ["anna", "chen", "K.Lee", "jana88", "chen"],
+            '<td>{title}</td><td>{replies}</td><td><a href="/zq/{name}x.php%3F">{name}</a></td><td>{at}</td>',
+        ),
+        # signs around a linked name belong to it
+        (
+            ["-=kit=-", "chen", "*anna*", "jana88", "(bo)"],
+            '<td>{title}</td><td><a href="/user/{nth}">{name}</a></td><td>{replies}</td><td>{at}</td>',
+        ),
+    ],
+)
+def test_the_author_of_a_thread_is_what_stands_in_the_column_of_names(
+    names: list[str], cells: str
+) -> None:
+    assert started(names, cells) == names
