@@ -17,6 +17,8 @@ SAID = [
     "Thank you both, I will try it on Sunday and tell you here how it went with the lamp.",
 ]
 
+NAMES = ["anna", "bertold", "chen", "dmitri"]
+
 
 def authors(names: list[str], post: str) -> list[str | None]:
     made = "".join(
@@ -101,3 +103,18 @@ def test_the_author_of_a_thread_is_what_stands_in_the_column_of_names(
     names: list[str], cells: str
 ) -> None:
     assert started(names, cells) == names
+
+
+def test_posts_whose_times_nobody_can_read_are_posts() -> None:
+    made = "".join(
+        f'<div class="topic-body" id="p{nth}0"><span class="creator"><a href="/u/{name}">{name}</a>'
+        f"</span><i>⌚ q-{nth}</i><div class='post'><p>{text}</p><p>{when}</p><p>{text}</p></div></div>"
+        for nth, (name, text, when) in enumerate(
+            zip(NAMES, SAID, ["", "I bought it on 12 March 2019.", "", ""], strict=True)
+        )
+    )
+    html = f"<html><head><title>Lamp - Boats</title></head><body><h1>Lamp</h1>{made}</body></html>"
+    reading = read_page(html, "http://forum.example/t/lamp/7", NOW)
+    assert [(one.author, one.posted) for one in reading.records if isinstance(one, PostRecord)] == [
+        (name, None) for name in NAMES
+    ]

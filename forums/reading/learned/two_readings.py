@@ -58,9 +58,10 @@ HEADED, SEVERAL = 0.8, 1.5
 """The models' rows are headings of the rules' rows, and not used instead of them, if at least the
 share HEADED of them contain titles of the rules' rows and the rules found at least SEVERAL times as
 many rows."""
-ELSEWHERE = 0.5
-"""If no text is in both readings, the rules' texts are rejected if their mean score is less than
-this share of that of the models' texts."""
+ELSEWHERE, MANY = 0.5, 3
+"""The rules' texts are rejected if the models find at least MANY times as many, or if no text is in
+both readings and the mean score of the rules' texts is less than the share ELSEWHERE of that of the
+models' texts."""
 OF_A_FORUM = 0.6
 """If `other` is the likeliest kind but the three kinds of forum pages together have at least this
 probability, the page is read as the likeliest of these three."""
@@ -283,16 +284,16 @@ class TwoReadings:
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the models' posts replace those of the rules: the two readings have no text
-        in common, and the mean score of the rules' texts is less than half of that of the models'
-        texts."""
-        known = (
-            [body for body in self.found.posts.bodies if body is not None]
-            if self.found.posts
-            else []
-        )
-        nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
-        if self.posts is None or not known or agreement(self.page.outline, nodes, self.found.posts):
+        """Tells whether the models' posts replace those of the rules: they are at least MANY times
+        as many (the rules find only posts with times), or the two readings have no text in common,
+        and the mean score of the rules' texts is less than half of that of the models' texts."""
+        found, nodes = self.found.posts, [int(self.bodies.nodes[at]) for at in self.chosen]
+        known = [body for body in found.bodies if body is not None] if found else []
+        if self.posts is None or found is None or not known:
+            return False
+        if len(nodes) >= MANY * len(found.spans):
+            return True
+        if agreement(self.page.outline, nodes, found):
             return False
         own = best_inside(self.bodies, self.body_scores, self.page.outline, known)
         return float(np.mean(own)) < ELSEWHERE * float(self.body_scores[self.chosen].mean())
