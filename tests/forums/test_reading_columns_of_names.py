@@ -17,6 +17,7 @@ SAID = [
     "Thank you both, I will try it on Sunday and tell you here how it went with the lamp.",
 ]
 
+HEAD = "<html><head><title>Lamp - Boats</title></head><body><h1>Lamp</h1>"
 NAMES = ["anna", "bertold", "chen", "dmitri"]
 
 
@@ -25,7 +26,7 @@ def authors(names: list[str], post: str) -> list[str | None]:
         post.format(name=name, at=f"2026-10-0{nth + 1} 10:15", text=text, nth=nth + 1)
         for nth, (name, text) in enumerate(zip(names, SAID, strict=True))
     )
-    html = f"<html><head><title>Lamp - Boats</title></head><body><h1>Lamp</h1>{made}</body></html>"
+    html = HEAD + made
     reading = read_page(html, "http://forum.example/viewtopic.php?t=7", NOW)
     assert reading.kind is PageKind.thread
     return [one.author for one in reading.records if isinstance(one, PostRecord)]
@@ -60,6 +61,14 @@ def test_the_author_of_a_post_is_what_stands_in_the_column_of_names(
 
 TITLES = ["Old lamp hums", "Which stove", "Paper under rain", "Copper or steel", "Bridge lights"]
 
+USER_CELL = (
+    '<td>{title}</td><td><a href="/user/{nth}">{name}</a></td><td>{replies}</td><td>{at}</td>'
+)
+UNKNOWN_CELL = (
+    '<td>{title}</td><td>{replies}</td><td><a href="/zq/{name}x.php%3F">{name}</a></td>'
+    "<td>{at}</td>"
+)
+
 
 def started(names: list[str], cells: str) -> list[str | None]:
     made = "".join(
@@ -74,7 +83,7 @@ def started(names: list[str], cells: str) -> list[str | None]:
         + "</tr>"
         for nth, (title, name) in enumerate(zip(TITLES, names, strict=True))
     )
-    html = f"<html><head><title>Boats</title></head><body><table>{made}</table></body></html>"
+    html = f"<title>Boats</title><table>{made}</table>"
     reading = read_page(html, "http://forum.example/board/7", NOW, expect=PageKind.threadlist)
     return [one.author for one in reading.records if isinstance(one, ThreadRecord)]
 
@@ -85,17 +94,17 @@ def started(names: list[str], cells: str) -> list[str | None]:
         # a number linked to a user is a name and no count
         (
             ["7", "42", "8", "1977", "42"],
-            '<td>{title}</td><td><a href="/user/{nth}">{name}</a></td><td>{replies}</td><td>{at}</td>',
+            USER_CELL,
         ),
         # a link to who knows where, in a cell of its own below an invented head
         (
             ["anna", "chen", "K.Lee", "jana88", "chen"],
-            '<td>{title}</td><td>{replies}</td><td><a href="/zq/{name}x.php%3F">{name}</a></td><td>{at}</td>',
+            UNKNOWN_CELL,
         ),
         # signs around a linked name belong to it
         (
             ["-=kit=-", "chen", "*anna*", "jana88", "(bo)"],
-            '<td>{title}</td><td><a href="/user/{nth}">{name}</a></td><td>{replies}</td><td>{at}</td>',
+            USER_CELL,
         ),
     ],
 )
@@ -108,12 +117,13 @@ def test_the_author_of_a_thread_is_what_stands_in_the_column_of_names(
 def test_posts_whose_times_nobody_can_read_are_posts() -> None:
     made = "".join(
         f'<div class="topic-body" id="p{nth}0"><span class="creator"><a href="/u/{name}">{name}</a>'
-        f"</span><i>⌚ q-{nth}</i><div class='post'><p>{text}</p><p>{when}</p><p>{text}</p></div></div>"
+        f"</span><i>⌚ q-{nth}</i><div class='post'><p>{text}</p>"
+        f"<p>{when}</p><p>{text}</p></div></div>"
         for nth, (name, text, when) in enumerate(
             zip(NAMES, SAID, ["", "I bought it on 12 March 2019.", "", ""], strict=True)
         )
     )
-    html = f"<html><head><title>Lamp - Boats</title></head><body><h1>Lamp</h1>{made}</body></html>"
+    html = HEAD + made
     reading = read_page(html, "http://forum.example/t/lamp/7", NOW)
     assert [(one.author, one.posted) for one in reading.records if isinstance(one, PostRecord)] == [
         (name, None) for name in NAMES
