@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
+from crawlmgr.runs import runs
 from deepweb import harvests
 from deepweb.forms import sources
 from deepweb.models import Form
@@ -43,9 +44,11 @@ def forum(url: str, number: int) -> int:
         interval_seconds=86_400,
         now=SYSTEM.now(),
     )
-    return int(
-        sites.crawl_now(site.pk, now=SYSTEM.now(), parameters={"history_days": HISTORY_DAYS}).pk
-    )
+    try:
+        run = sites.crawl_now(site.pk, now=SYSTEM.now(), parameters={"history_days": HISTORY_DAYS})
+    except runs.Busy as busy:  # the schedule was quicker
+        run = busy.run
+    return int(run.pk)
 
 
 def topic(url: str, number: int) -> int:

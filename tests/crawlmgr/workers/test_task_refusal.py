@@ -25,7 +25,7 @@ from crawlmgr.models import Event
 from crawlmgr.workers import queue, queue_rows
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.django_db(transaction=True),
     pytest.mark.once,
 ]  # on PostgreSQL the worker would end the test's transaction, since it closes its connection
 
