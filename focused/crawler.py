@@ -22,6 +22,7 @@ from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
 from focused.judge import marks
+from focused.judge.judge import FIRST, GROWTH
 from focused.models import TopicPage, TopicRun
 from focused.run import sessions, stored_pages
 from focused.run.parse import Draft, run_stages
@@ -219,9 +220,10 @@ class TopicCrawler:
     def _over(self, run: Run, session: Session, now: datetime) -> str:
         """Returns which budget is used up: "relevant" (relevant pages), "minutes" or "pages"; "" if
         none is. If one is, removes the addresses that wait in the frontier."""
+        self._settle(session, now)
         options = session.options
         reason = ""
-        if options.relevant and session.row.relevant >= options.relevant:
+        if options.relevant and self._found(session) >= options.relevant:
             reason = "relevant"
         elif (until := self.deadline(run)) is not None and now >= until:
             reason = "minutes"
@@ -230,6 +232,23 @@ class TopicCrawler:
         if reason:
             frontier.drop(run.pk, now, f"budget {reason}")
         return reason
+
+    def _found(self, session: Session) -> int:
+        """Returns the number of pages on topic: by the topic's own threshold, else as estimated
+        from marks, 0 as long as these are too few."""
+        if session.topic.threshold is not None:
+            return session.row.relevant
+        return session.row.found or 0
+
+    def _settle(self, session: Session, now: datetime) -> None:
+        """Evaluates the marks of the run and of earlier ones again, after further marks or when the
+        run has grown by a quarter; later pages are judged by the result."""
+        row, due = session.row, GROWTH * session.settled + FIRST
+        if session.settled < 0 or (session.topic.marked or row.harvest) and row.pages >= due:
+            marks.settle(row)
+            session.settled = row.pages
+            if line := row.harvest.get("line"):
+                stored_pages.edited(session, {"line": line}, now)
 
     def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
         """Chooses the next addresses after the outcome of a request, and returns those to request,
@@ -255,6 +274,7 @@ class TopicCrawler:
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
         for change in edits:
             stored_pages.edited(session, change, now)
+            session.settled = -1 if "marks" in change else session.settled
             for host in change.get("without_hosts", ()):
                 for found in Host.objects.filter(key=host):
                     frontier.drop(session.run_id, now, "dropped_host", host=found)

@@ -167,7 +167,8 @@ class Content:
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
     """A fetched page in one run: the URL and depth of its node in the graph, its similarity to the
-    topic when it was fetched, and whether that reached the threshold (`relevant`).
+    topic when it was fetched, and whether it is more probably on topic than not (`relevant`).
+    `probability` is 0 for a page that nearly duplicates an earlier one.
     """
 
     url: str
@@ -175,6 +176,7 @@ class Page:
     content: Content
     similarity: float
     relevant: bool
+    probability: float = 0.0
 
     @property
     def links(self) -> tuple[Link, ...]:

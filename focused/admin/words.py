@@ -61,7 +61,6 @@ def words(request: HttpRequest, pk: int) -> HttpResponse:
         "threshold": posted.get(
             "threshold", "" if topic.threshold is None else f"{topic.threshold:g}"
         ),
-        "drawn": reading.get("drawn"),
         "samples": topic.documents.exclude(text="").count(),
         "runs": [row for row in reads.topic_runs(topic) if row.pages],
         "charts": [charts.lexicon(reading["vector"])] if reading else [],
@@ -200,7 +199,7 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
             ]
             context.update(
                 score=score,
-                threshold=relevance.threshold,
+                threshold=topic.threshold,
                 on_topic=score >= relevance.threshold,
                 sample=sample,
                 tokens=len(sample.tokens),

@@ -101,13 +101,11 @@ def run(options: dict[str, Any]) -> Result:
         "documents": len(documents),
         "keywords": topic.keywords,
         "concepts": len(topic.ontology),
-        "threshold": relevance.threshold,
+        "threshold": relevance.topic.threshold,
         "top_words": [shown.get(word, word) for word, _ in words],
     }
     text = f"Topic {topic.pk}: {topic.name}, {len(value.seeds)} seeds, {len(documents)} samples"
-    return Result(
-        document, f"{text}, threshold {relevance.threshold:.3f}\n{', '.join(document['top_words'])}"
-    )
+    return Result(document, f"{text}\n{', '.join(document['top_words'])}")
 
 
 def _keywords(

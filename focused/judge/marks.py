@@ -153,7 +153,7 @@ def _remembered(run: TopicRun) -> Summary:
 def settle(run: TopicRun) -> None:
     """Stores what the marks say about a run: its harvest rate, and which of its pages are on topic.
     Without any mark, nothing is done."""
-    if not (
+    if not run.pages or not (
         run.definition.get("marked")
         or run.harvest
         or TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).exists()

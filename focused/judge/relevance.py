@@ -1,6 +1,5 @@
-"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, the threshold
-from which a page is relevant, and scores of links and URLs.
-"""
+"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, and scores of
+links and URLs."""
 
 from __future__ import annotations
 
@@ -11,9 +10,7 @@ from math import sqrt
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-import numpy as np
-
-from crawlmgr.text.similarity import DocumentFrequencies, Idf, cosine, heaviest, mean_vector, norm
+from crawlmgr.text.similarity import DocumentFrequencies, Idf, heaviest, mean_vector, norm
 from crawlmgr.text.tokens import Tokenizer
 from focused.pages import LazyList
 from focused.topic.definition import Topic
@@ -29,10 +26,9 @@ NEAR_SHARE = 0.6
 of links by the strategy `dynamic_tunnel`."""
 KNOWN_WORDS = 30
 """Number of the topic's heaviest words to which other words are compared through the ontology."""
-THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
-"""The similarity from which a page is relevant, if there are fewer than two samples from which to
-compute it."""
+"""The similarity from which a page counts as relevant before the pages of the run can be compared,
+if the topic has no threshold of its own."""
 
 _URL_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 
@@ -111,10 +107,10 @@ class Relevance:
 
     @property
     def threshold(self) -> float:
-        """The threshold tau: a page is relevant if its similarity is at least this. It is set by
-        the topic, or computed from its samples.
+        """The threshold tau: a page is relevant if its similarity is at least this. It is the
+        topic's own; without one it only serves until enough pages are known (see `judge.Judge`).
         """
-        return self._threshold
+        return FALLBACK_THRESHOLD if self.topic.threshold is None else self.topic.threshold
 
     @property
     def words(self) -> frozenset[str]:
@@ -268,24 +264,8 @@ class Relevance:
         self._norm = norm(vector)
         self._near_vector = self.idf.weigh(self._near)
         self._near_norm = norm(self._near_vector)
-        self._threshold = (
-            self.topic.threshold if self.topic.threshold is not None else _leave_one_out(samples)
-        )
 
 
 def _unit(vector: Mapping[str, float]) -> dict[str, float]:
     length = norm(vector)
     return {word: weight / length for word, weight in vector.items()}
-
-
-def _leave_one_out(samples: Sequence[Mapping[str, float]]) -> float:
-    """Compares each sample with the mean of the other samples, and returns the 10th percentile of
-    these similarities; FALLBACK_THRESHOLD for fewer than two samples.
-    """
-    if len(samples) < 2:
-        return FALLBACK_THRESHOLD
-    similarities = [
-        cosine(sample, heaviest(mean_vector([*samples[:i], *samples[i + 1 :]]), TOPIC_WORDS))
-        for i, sample in enumerate(samples)
-    ]
-    return float(np.quantile(similarities, THRESHOLD_QUANTILE))

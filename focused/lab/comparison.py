@@ -17,6 +17,7 @@ import numpy as np
 from crawlmgr.text.similarity import NEAR, distance
 from crawlmgr.web.url import UrlError, canonical
 from focused.graph import MemoryGraph
+from focused.judge.judge import judged
 from focused.judge.relevance import Relevance
 from focused.lab.archive import Archive
 from focused.lab.evaluate import (
@@ -378,12 +379,10 @@ def judge(
         for page in with_heartbeat(seen.values(), pulse):
             relevance.learn(page.words)
         relevance.settle()
-        similar = (
-            url
-            for url in with_heartbeat(seen, pulse)
-            if relevance.page(words[url]) >= relevance.threshold
+        probable = judged(relevance, with_heartbeat(seen.values(), pulse))
+        on_topic = wanted = frozenset(
+            url for url, value in zip(seen, probable, strict=True) if value >= 0.5
         )
-        on_topic = wanted = frozenset(similar)
     else:
         on_topic = frozenset(url for url, label in labels.items() if label.relevant)
         wanted = targets(labels)

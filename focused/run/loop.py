@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from crawlmgr.text.similarity import SimHashIndex, simhash
 from focused.graph import Node, State, UrlGraph
+from focused.judge.judge import Judge
 from focused.pages import Content, Link, Page
 from focused.run.parse import Parser
 from focused.strategies.base import Strategy
@@ -84,6 +85,7 @@ class Walk:
         self.strategy = strategy
         self.graph = graph
         self.prints: SimHashIndex[int] = SimHashIndex()
+        self.probability = Judge(strategy.topic)
         self.pages = 0
 
     def failed(self, node: Node) -> None:
@@ -114,8 +116,11 @@ class Walk:
         nearest = self.prints.nearest(content.fingerprint) if content.words else None
         self.prints.add(content.fingerprint, self.pages)
         self.pages += 1
-        relevant = nearest is None and similarity >= topic.threshold
-        page = Page(node.url, node.depth, content, similarity, relevant)
+        probable = 0.0
+        if nearest is None and content.words:
+            self.probability.see(content.hashed)
+            probable = self.probability(content.hashed, similarity)
+        page = Page(node.url, node.depth, content, similarity, probable >= 0.5, probable)
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
@@ -226,5 +231,5 @@ def queue_listed(walk: Walk, parser: Parser, source: str, urls: Sequence[str]) -
     node.state = State.FETCHED
     topic = walk.strategy.topic
     walk.strategy.expand(
-        node, Page(source, 0, content, max(topic.page(words), topic.threshold), True)
+        node, Page(source, 0, content, max(topic.page(words), topic.threshold), True, 1.0)
     )

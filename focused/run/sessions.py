@@ -27,9 +27,10 @@ from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
 from focused.graph import MemoryGraph, Node, State
+from focused.judge.judge import MAX_PAGES
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
-from focused.pages import Content, Page
+from focused.pages import Content, Page, hashed
 from focused.parameters import RunOptions, read_settings
 from focused.run import loop
 from focused.run.loop import Walk
@@ -112,6 +113,8 @@ class Session:
             str, int
         ] = {}  # ids in the frontier of recently arrived pages, by address
         self.counters = Counters()
+        self.settled = 0
+        """Number of pages at which the marks were last evaluated; -1 after further marks."""
         self.listed: set[str] = set()  # hosts whose sitemaps were requested
 
     def weight(self) -> int:
@@ -197,8 +200,14 @@ class Session:
             self.walk.strategy.change(change["parameters"])
         for url, on_topic in change.get("marks", {}).items():
             self.walk.strategy.mark(url, on_topic)
+        self.follow(change)
         if named := change.get("listed"):
             loop.queue_listed(self.walk, self.parser, named["url"], named["addresses"])
+
+    def follow(self, change: dict[str, Any]) -> None:
+        """Judges later pages by what the marks say (see `judge.marks`)."""
+        if line := change.get("line"):
+            self.walk.probability.line = (line[0], line[1])
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
         """Returns the page with only the links that the run may follow, and the number of removed
@@ -298,6 +307,11 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
     for page in in_parts(pages.filter(step__gt=row.frequencies_step), "step", 200):
         session.walk.strategy.topic.learn(words_of(page))
         pulse()
+    fresh = pages.filter(duplicate_of__isnull=True).order_by("number")
+    for page in fresh.only("words", "packed")[:MAX_PAGES]:
+        if words := words_of(page):
+            session.walk.probability.see(hashed(words))
+        pulse()
     for number, fingerprint in list(pages.order_by("number").values_list("number", "fingerprint")):
         session.walk.prints.add(fingerprint, number)
         session.walk.pages += 1
@@ -307,6 +321,7 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         session.scope = session.scope.changed(change)
         if "parameters" in change:
             session.walk.strategy.change(change["parameters"])
+        session.follow(change)
     session.walk.strategy.resume(row.strategy_state or {})
     open_states = (UrlState.WAITING, UrlState.CLAIMED)
     waiting = (
@@ -492,6 +507,7 @@ def history_of(run_id: int) -> Sequence[Page]:
             content_of(step, parser, options),
             step.similarity or 0.0,
             step.relevant,
+            float(step.relevant),
         )
         for step in islice(steps, HISTORY_PAGES)
     ]

@@ -48,7 +48,7 @@ HALF_SHARP = 20.0
 """Amount of evidence at which the exponent is half way between 1 and `sharpness` (see `exponent`).
 """
 FIXED_SHARE = 0.75
-"""Weight of `reward` (min(1, Sim / 2 tau)) in a page's reward once the learning judge scores pages;
+"""Weight of the page's probability in its reward once the learning judge scores pages;
 the judge's score has the rest of the weight."""
 
 
@@ -80,13 +80,6 @@ def read_prior(path: Path) -> Prior:
     return Prior(*(np.array(stored[name], dtype=float) for name in Prior._fields))
 
 
-def reward(similarity: float, threshold: float) -> float:
-    """Returns the reward of a page by its words alone, in [0, 1]: min(1, Sim / 2 tau), with Sim the
-    page's `similarity` to the topic and tau the `threshold` from which a page is relevant.
-    """
-    return min(1.0, similarity / (2 * max(threshold, 1e-9)))
-
-
 def exponent(relevant: int, pages: int, sharpness: float) -> float:
     """Returns the exponent to which rewards are raised, from 1 to `sharpness`. It is 1 at first, so
     that pages of low similarity count as long as nothing relevant is found. With the evidence e =
@@ -113,8 +106,8 @@ class Adaptive(Strategy):
     ridge regression, which keeps them near those of the prior (weights trained on other webs).
 
     The regression predicts the credit of a link's page, G = y + tunnel * mean(G of the pages
-    fetched from it). The page's own reward y is a power (`exponent`) of r = min(1, Sim / 2 tau),
-    with its similarity Sim to the topic and the threshold tau. After 60 relevant pages (with the
+    fetched from it). The page's own reward y is a power (`exponent`) of r, the probability that the
+    page is on topic (see `focused.judge.judge`). After 60 relevant pages (with the
     parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's
     score. Mean and spread (standard deviation) are those of the fetched links' features; the prior
     counts as 30 pages in them.
@@ -246,7 +239,7 @@ class Adaptive(Strategy):
         target = links.number(node.url)
         parent = -1 if node.parent is None or target is None else links.parent(target)
         self._judge.add(page.content.hashed)
-        self._fixed.append(reward(page.similarity, self.topic.threshold))
+        self._fixed.append(page.probability)
         credited = self._reward(parent)
         self._credit.add(credited, parent, self.settings.tunnel)
         found, topic = [], self.topic

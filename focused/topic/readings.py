@@ -1,5 +1,5 @@
 """Computes the "reading" of a topic's samples: TextRank keywords of each sample, and the topic's
-vector and threshold.
+vector.
 
 It is computed once for each state of samples and words, by a worker's run if the samples are long,
 and stored, so that web pages that show a topic never process its samples."""
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ DRAWN_WORDS = 30
 SMALL_CHARACTERS = 30_000
 """If the samples of a topic have at most this many characters together, they are processed while
 the user waits, which takes half a second at most; longer ones are processed by a worker."""
-FORM = 2
+FORM = 3
 """Version of the stored reading, raised when its contents change."""
 MAX_SAMPLE_CHARACTERS = 300_000
 MAX_WORDING = 100_000
@@ -78,10 +77,10 @@ def unread(topic: Topic) -> QuerySet[SampleDocument]:
 
 
 def of(topic: Topic) -> dict[str, Any] | None:
-    """Returns the values computed from a topic and its samples: `threshold`, `drawn` (the threshold
-    computed from the samples), `words` (number of words of the topic), and `vector` (weights by
-    word). If the stored values are outdated, short samples are processed at once; long ones have to
-    be processed by a worker, and until then the result is None.
+    """Returns the values computed from a topic and its samples: `words` (number of words of the
+    topic) and `vector` (weights by word). If the stored values are outdated, short samples are
+    processed at once; long ones have to be processed by a worker, and until then the result is
+    None.
     """
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
@@ -100,7 +99,6 @@ def key(topic: Topic) -> str:
         topic.negative,
         topic.url_words,
         topic.user_words,
-        topic.threshold,
     ]
     concepts = [topic.ontology, topic.ontology_weight]
     return hashlib.sha256(json.dumps([FORM, words, concepts, samples]).encode()).hexdigest()
@@ -110,12 +108,10 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
     # The key is computed first: if the topic's samples or words change during the computation, the
     # stored key differs from their new key, and the result counts as outdated.
     before = key(topic)
-    relevance = Relevance(replace(topics.definition(topic), threshold=None))
+    relevance = Relevance(topics.definition(topic))
     shown = wording_of(relevance)
     return {
         "key": before,
-        "drawn": relevance.threshold,
-        "threshold": relevance.threshold if topic.threshold is None else topic.threshold,
         "words": len(relevance.words),
         "vector": {shown.get(word, word): weight for word, weight in relevance.vector.items()},
     }
@@ -170,7 +166,7 @@ def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:
-    """Updates `topic.reading`, the word vector and threshold that follow from the topic's samples;
+    """Updates `topic.reading`, the word vector that follows from the topic's samples;
     with `drawing` first adds keywords from these (see `draw`). Short samples are processed at once
     (None); otherwise returns the run that does it.
     """
@@ -201,8 +197,8 @@ def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = Fals
 
 
 def work(topic: Topic) -> None:
-    """Computes and stores what follows from a topic's samples (their keywords, the topic's vector
-    and threshold) in this process, however long it takes."""
+    """Computes and stores what follows from a topic's samples (their keywords, the topic's
+    vector) in this process, however long it takes."""
     for sample in unread(topic):
         SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
     _keep(topic, _worked_out(topic))

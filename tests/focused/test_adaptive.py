@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph
 from focused.judge.feedback import Feedback, otsu_means
+from focused.judge.judge import reward
 from focused.judge.relevance import Relevance
 from focused.lab.evaluate import Label
 from focused.pages import Page, hashed
@@ -20,7 +21,6 @@ from focused.strategies.adaptive import (
     SHARPEN_EVERY,
     Adaptive,
     exponent,
-    reward,
     shipped_prior,
 )
 from focused.strategies.credit import Credit

@@ -1,4 +1,4 @@
-"""Relevance to a topic: scores equal values computed by hand; the threshold by leave-one-out;
+"""Relevance to a topic: scores equal values computed by hand;
 growing document frequencies; simplified and traditional Chinese; explanations of scores."""
 
 from collections import Counter
@@ -50,22 +50,6 @@ def test_a_topic_of_keywords_only():
     assert fit.counts == {"主题": 1.0, "crawler": 0.5}
     assert fit.page({"主题": 1}) == pytest.approx(1 / sqrt(1.25))
     assert fit.threshold == FALLBACK_THRESHOLD
-
-
-def test_threshold_by_leave_one_out():
-    fit = relevance("crawler page", "crawler page", "crawler soup")
-    # with N = 3: idf(crawler) = 1, idf(page) = ln(4/3) + 1, idf(soup) = ln 2 + 1
-    page, soup = log(4 / 3) + 1, log(4 / 2) + 1
-    a = (1 / sqrt(1 + page**2), page / sqrt(1 + page**2))
-    c = (1 / sqrt(1 + soup**2), soup / sqrt(1 + soup**2))
-    # samples: a, a, c. `first`: similarity of one a to the mean of the others, a and c. `last`: of
-    # c to that of a, a.
-    length = sqrt((a[0] + c[0]) ** 2 + a[1] ** 2 + c[1] ** 2)
-    first = (a[0] * (a[0] + c[0]) + a[1] * a[1]) / length
-    last = a[0] * c[0]
-    assert fit.threshold == pytest.approx(
-        last + 0.2 * (first - last)
-    )  # 10th percentile of three values
     assert relevance("crawler page", "crawler", threshold=0.42).threshold == 0.42
 
 

@@ -129,7 +129,7 @@ def test_the_worker_finds_what_reading_at_once_finds(topic: Topic) -> None:
     topic.refresh_from_db()
     pure = relevance.Relevance(topics.definition(topic))
     reading = readings.of(topic)
-    assert reading is not None and reading["threshold"] == pure.threshold
+    assert reading is not None
     assert {stem_of(word): weight for word, weight in reading["vector"].items()} == pytest.approx(
         dict(pure.vector)
     )
@@ -157,7 +157,7 @@ def test_a_killed_worker_goes_on_at_the_sample_where_it_stood(
     assert run.items == 3
 
 
-@pytest.mark.parametrize("change", ["keywords", "samples", "threshold"])
+@pytest.mark.parametrize("change", ["keywords", "samples"])
 def test_a_reading_is_of_the_topic_as_it_stands(topic: Topic, change: str) -> None:
     samples.add(topic, [(f"{n}", text(n)) for n in range(4)], now=NOW)
     assert jobs.run_slice(Run.objects.get(kind=readings.KIND).pk) == RunState.FINISHED
@@ -165,8 +165,6 @@ def test_a_reading_is_of_the_topic_as_it_stands(topic: Topic, change: str) -> No
     assert readings.of(topic) is not None
     if change == "keywords":
         topic.keywords = {"soup": 1.0}
-    elif change == "threshold":
-        topic.threshold = 0.5
     else:
         topic.documents.all()[0].delete()
     assert readings.of(topic) is None

@@ -187,7 +187,7 @@ def test_literal_mode_goes_deep_until_a_page_on_topic():
             "p2": (OFF, []),
             "q1": (OFF, []),
             "t1": (OFF, ["u"]),
-            "u": (ON, []),
+            "u": (f"{ON} {ON} anchors seeds queue frontier depth", []),
             "t2": (OFF, []),
             "t3": (OFF, []),
             "t4": (OFF, []),

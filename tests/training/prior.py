@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
+from focused.judge.judge import reward
 from focused.judge.relevance import Relevance
 from focused.lab.evaluate import Label
 from focused.pages import Page
 from focused.run.loop import Outside, Source, crawl
 from focused.run.parse import Parser
-from focused.strategies.adaptive import Adaptive, Prior, reward
+from focused.strategies.adaptive import Adaptive, Prior
 from focused.strategies.link_features import FEATURES
 from focused.topic.definition import Topic
 from tests.training import packs
@@ -69,7 +70,7 @@ class FrontierSamples:
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
     """Returns a function from a URL to the true value of its page; None if the recorded web of
     `lesson` does not contain it. A page's own value is the mean of its label (1 if relevant, else
-    0) and its reward min(1, Sim / 2 tau) (see `adaptive.reward`). The true value is this plus half
+    0) and its reward min(1, Sim / 2 tau) (see `judge.reward`). The true value is this plus half
     the mean of the five best own values of linked pages (0 if missing).
     """
     relevance = Relevance(lesson.topic)
