@@ -124,9 +124,10 @@ class TopicRun(models.Model):
     the learning judge at the run's beginning (see `focused.judge.feedback.VERSION`).
 
     `harvest_rate` is the estimated share of pages on topic, null as long as the marks are too few.
-    `harvest` holds what the marks say besides (see `focused.judge.marks`): the number of `marks`
-    and, if they are enough, the `interval` of the share, `curve` and `tunnels`. `relevant` counts
-    the pages that the crawl itself took for relevant, which is a ranking and no measurement.
+    `harvest` holds what the marks say besides (see `focused.judge.marks`): the number of `marks`,
+    that of pages `stuffed` with words and, if the marks are enough, the `interval` of the share,
+    `curve` and `tunnels`. `relevant` counts the pages that the crawl itself took for relevant,
+    which is a ranking and no measurement.
     """
 
     run = models.OneToOneField(

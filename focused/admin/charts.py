@@ -20,18 +20,17 @@ WORDS_SHOWN = 30
 
 def lexicon(vector: Mapping[str, float]) -> Chart:
     """Makes a bar chart of the WORDS_SHOWN words with the greatest weights in the topic's vector,
-    and of up to ten words with negative weights, which are drawn below zero."""
+    as in its reading, and of up to ten words with negative weights, which are drawn below zero."""
     top = sorted(vector.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [*top[:WORDS_SHOWN], *[pair for pair in top[WORDS_SHOWN:] if pair[1] < 0][:10]]
-    heaviest = max((abs(weight) for _word, weight in shown), default=1.0) or 1.0
     names = [word for word, _weight in shown]
-    good = [weight / heaviest if weight > 0 else None for _word, weight in shown]
-    bad = [weight / heaviest if weight < 0 else None for _word, weight in shown]
+    good = [weight if weight > 0 else None for _word, weight in shown]
+    bad = [weight if weight < 0 else None for _word, weight in shown]
     series = [Series(_("raises relevance"), names, good, NEW)]
     if any(bad):
         series.append(Series(_("lowers relevance"), names, bad, BAD))
     note = _("the %(number)s heaviest of %(all)s words") % {"number": len(shown), "all": len(top)}
-    title, weight = _("Words of the topic"), _("weight (heaviest = 1)")
+    title, weight = _("Words of the topic"), _("weight (heaviest word of the samples = 1)")
     empty = _("The topic has no words yet: add samples or keywords.")
     return chart(
         "chart-lexicon",

@@ -3,7 +3,6 @@ priority when it was chosen. Pages can be marked as on or off topic."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -28,8 +27,10 @@ from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
 from focused.judge import marks
+from focused.judge.judge import stuffed
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage
+from focused.pages import hashed
 from focused.run import search, sessions
 from focused.topic import readings
 from focused.topic.definition import Topic
@@ -213,7 +214,8 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404(_("There is no such page."))
     relevance = Relevance(Topic.from_json(row.definition))
     shown = readings.wording_of(relevance, [one.title])
-    shares = relevance.explain(Counter(sessions.words_of(one)))
+    counts = sessions.words_of(one)
+    shares = relevance.explain(counts)
     parts = [(shown.get(part.word, part.word), round(part.share, 4)) for part in shares]
     steps = reads.way(one)
     context = {
@@ -225,6 +227,7 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
         "queue": titles.queue(one.why.get("queue", "")),
         "rule": words.say(one.detail) if one.detail else "",
         "original": reads.original(one),
+        "stuffed": stuffed(hashed(counts)) >= 0.5,
         "capture": reads.capture(one),
         "charts": [charts.shares(parts)],
     }

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from crawlmgr.database import caches
 from focused.judge.feedback import Feedback, Rows
+from focused.judge.judge import stuffed
 from focused.judge.posterior import LEAST_MARKS, Posterior, places, probability, to_mark
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
@@ -59,27 +60,35 @@ def verdict(run: TopicRun) -> Verdict:
     """Judges the pages of a run: ranks them by what distinguishes the samples from the run's own
     pages, and fits the probability to the marks of this and earlier runs by the marked pages'
     places in the ranking. The ranking itself learns nothing from marks, which would place marked
-    pages too far apart. Near duplicates are not ranked and count as off topic.
+    pages too far apart. Near duplicates are not ranked and count as off topic;
+    pages stuffed with words stand last.
     """
     rows = _rows(run)
     fresh = [row for row in rows if row.duplicate_of is None]
     relevance = Relevance(Topic.from_json(run.definition))
     judge = Feedback(relevance.samples)
-    for row in fresh:
-        judge.add(hashed(sessions.words_of(row)))
+    words = [hashed(sessions.words_of(row)) for row in fresh]
+    doubts = np.array([stuffed(one) for one in words])
+    written = np.flatnonzero(doubts < 0.5)
+    for place in written:
+        judge.add(words[place])
     own = {number: row.marked for number, row in enumerate(fresh) if row.marked is not None}
-    if not fresh:
+    if not len(written):
         return Verdict([], len(rows), len(relevance.marked), {})
-    scores = judge.rank(*_reached(fresh))
-    earlier = np.array([judge.score_of(hashed(words)) for words, _word in relevance.marked])
+    ranked = judge.rank(*_reached([fresh[place] for place in written]))
+    scores = np.full(len(fresh), ranked.min() - 1)
+    scores[written] = ranked
+    earlier = np.array([judge.score_of(hashed(text)) for text, _word in relevance.marked])
     at, number = places(scores), len(own) + len(earlier)
     posterior = Posterior(
         [*at[list(own)], *places(earlier, scores)],
-        [*own.values(), *(on_topic for _words, on_topic in relevance.marked)],
+        [*own.values(), *(on_topic for _text, on_topic in relevance.marked)],
     )
-    found = probability(at, *posterior.line)
+    found = probability(at, *posterior.line) * (1 - doubts)
     found[list(own)] = list(own.values())
     harvest: dict[str, Any] = {"marks": number}
+    if len(written) < len(fresh):
+        harvest["stuffed"] = len(fresh) - len(written)
     if number >= LEAST_MARKS or len(own) == len(fresh):
         left = np.delete(at, list(own))
         sums = posterior.number(left) if len(left) else (0.0, 0.0, 0.0)

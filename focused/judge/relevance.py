@@ -14,6 +14,7 @@ from crawlmgr.text.similarity import DocumentFrequencies, Idf, heaviest, mean_ve
 from crawlmgr.text.tokens import Tokenizer
 from focused.pages import LazyList
 from focused.topic.definition import Topic
+from focused.topic.general import general
 from focused.topic.ontology import Ontology, OntologySimilarity
 
 TOPIC_WORDS = 200
@@ -58,10 +59,10 @@ class Relevance:
     """Scores text against one topic, with document frequencies that grow with the crawl.
 
     The topic's vector is the mean of the TF-IDF vectors of its samples (each scaled to length 1),
-    of which the 200 heaviest words are kept. A keyword gets at least its own weight times the
-    weight of the heaviest word; negative words get weights below zero. `learn` collects document
-    frequencies; from time to time the collected ones replace those in use, and all weights are
-    computed again. Scores computed before do not change."""
+    of which the 200 heaviest words are kept, without general ones. A keyword gets its own weight
+    times the weight of the heaviest word; negative words get weights below zero. `learn` collects
+    document frequencies; from time to time the collected ones replace those in use, and all
+    weights are computed again. Scores computed before do not change."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -69,6 +70,7 @@ class Relevance:
         self._samples = [
             counts for text in topic.documents if (counts := Counter(self.tokenizer(text)))
         ]
+        self._general = general().difference(self.tokenizer(" ".join(topic.keywords)))
         self._keywords = self._as_tokens(topic.keywords)
         self._near = self._as_tokens(topic.near)
         self._negative = set(self._as_tokens(dict.fromkeys(topic.negative, 1.0)))
@@ -248,10 +250,12 @@ class Relevance:
             str, float
         ] = {}  # idf of words, cached until all weights are computed again
         samples = [_unit(self.idf.weigh(counts)) for counts in self._samples]
-        vector = heaviest(mean_vector(samples), TOPIC_WORDS)
-        top = max(vector.values(), default=0.0) or 1.0
+        mean = mean_vector(samples)
+        special = {word: weight for word, weight in mean.items() if word not in self._general}
+        vector = heaviest(special or mean, TOPIC_WORDS)
+        self.top = top = max(vector.values(), default=0.0) or 1.0
         for word, weight in self._keywords.items():
-            vector[word] = max(vector.get(word, 0.0), weight * top)
+            vector[word] = weight * top
         for word in self._negative:
             vector[word] = -top
         self._vector = vector

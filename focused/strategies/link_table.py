@@ -262,11 +262,12 @@ class Pheromone:
 
     def lay(self, page: str, first: int) -> None:
         """Sets the pheromone of the links of a new page to its initial value. The links are the
-        rows of the link table from number `first` to the end."""
+        rows of the link table from number `first` to the end. Those laid before the first cycle,
+        as the seeds' links, begin to evaporate with its end."""
         while len(self.tau) < len(self._links):
             self.tau = np.concatenate([self.tau, np.zeros_like(self.tau)])
         self.tau[first : len(self._links)] = self._initial
-        self.stamps[page] = self.cycle
+        self.stamps[page] = max(1, self.cycle)
 
     def draw_back(self, row: int, share: float) -> None:
         """Moves the pheromone of the link with row number `row` towards its initial value, by

@@ -21,6 +21,7 @@ from crawlmgr.text.tokens import keywords, merge, stem_of, wording
 from focused.judge.relevance import Relevance
 from focused.models import SampleDocument, Topic
 from focused.topic import topics
+from focused.topic.general import is_general
 from focused.topic.lexicon import WORDS_A_PAGE
 
 KIND = "topic-texts"
@@ -78,9 +79,9 @@ def unread(topic: Topic) -> QuerySet[SampleDocument]:
 
 def of(topic: Topic) -> dict[str, Any] | None:
     """Returns the values computed from a topic and its samples: `words` (number of words of the
-    topic) and `vector` (weights by word). If the stored values are outdated, short samples are
-    processed at once; long ones have to be processed by a worker, and until then the result is
-    None.
+    topic) and `vector` (weights by word; a keyword's is the operator's). If the stored values are
+    outdated, short samples are processed at once; long ones have to be processed by a worker, and
+    until then the result is None.
     """
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
@@ -113,7 +114,10 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
     return {
         "key": before,
         "words": len(relevance.words),
-        "vector": {shown.get(word, word): weight for word, weight in relevance.vector.items()},
+        "vector": {
+            shown.get(word, word): weight / relevance.top
+            for word, weight in relevance.vector.items()
+        },
     }
 
 
@@ -137,8 +141,10 @@ def _keep(topic: Topic, reading: dict[str, Any]) -> None:
 
 
 def words_of(sample: SampleDocument) -> dict[str, float]:
-    """Returns twenty TextRank keywords of a sample with their weights."""
-    return keywords(sample.text, WORDS_A_PAGE)
+    """Returns the TextRank keywords of a sample, at most twenty, with their weights; without
+    general words."""
+    found = keywords(sample.text, WORDS_A_PAGE)
+    return {word: weight for word, weight in found.items() if not is_general(word)}
 
 
 def draw(topic: Topic) -> dict[str, float]:

@@ -128,6 +128,21 @@ def test_pheromone_update_by_hand():
     assert ants._pheromone.tau[:3] == pytest.approx([0.9 + 0.6 + 0.8, 0.9, 0.9 + 0.6])
 
 
+@pytest.mark.parametrize(
+    ("laid", "used", "expected"), [(0, 1, 1.0), (0, 2, 0.9), (1, 2, 0.9), (2, 4, 0.81)]
+)
+def test_pheromone_evaporates_once_a_cycle_also_on_the_links_of_seeds(laid, used, expected):
+    ants = colony(rho=0.1)
+    s, a = url("s"), url("a")
+    ants._pheromone.cycle = laid
+    ants._links.add(s, 0.5, [a], [0.1], [0.1], s)
+    ants._pheromone.lay(s, 0)
+    ants._pheromone.tau[0] = 1.0
+    ants._pheromone.cycle = used
+    ants._pheromone.evaporate(s)
+    assert ants._pheromone.tau[0] == pytest.approx(expected)
+
+
 def test_pheromone_evaporates_when_it_is_met_and_keeps_its_bounds():
     ants = colony(rho=0.5)
     s, a = url("s"), url("a")

@@ -54,7 +54,7 @@ def topic_of(web: TopicalWeb, **values: object) -> Topic:
         documents=DOCUMENTS,
         now=now(),
         settings=OPEN,
-        **values,
+        **{"threshold": 0.1, **values},
     )
 
 

@@ -1,17 +1,19 @@
 """The probability with which a run takes its pages for relevant while it goes on."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from crawlmgr.text.tokens import tokenize
 from focused.graph import MemoryGraph
-from focused.judge.judge import FIRST, Judge, judged, reward
+from focused.judge.judge import FIRST, Judge, judged, reward, stuffed
 from focused.judge.relevance import Relevance
 from focused.pages import Page, hashed
 from focused.run.loop import Walk
 from focused.strategies import strategy_class
-from tests.focused.webs import OFF, ON, Web, random_web, run, topic, url
+from tests.focused.webs import DOCUMENTS, OFF, ON, Web, random_web, run, topic, url
 
 WORDS = [f"word{i}" for i in range(60)]
 
@@ -93,3 +95,34 @@ def test_pages_judged_together_are_ordered_like_those_judged_one_by_one() -> Non
     ]
     assert min(right) > 0.4 and len(values) == 80 and isinstance(right[0], float)
     assert Page("u", 0, next(iter(web.pages.values())), 0.0, False).probability == 0.0
+
+
+def drawn(vocabulary: int, size: int, seed: int = 1) -> dict[str, int]:
+    """A text of `size` words drawn from a list of `vocabulary` words."""
+    draw = random.Random(seed)
+    return Counter(draw.choices([f"crawler{i}" for i in range(vocabulary)], k=size))
+
+
+@pytest.mark.parametrize(("vocabulary", "size"), [(20, 200), (50, 600), (40, 450), (120, 8000)])
+def test_pages_drawn_from_few_words_are_doubted(vocabulary: int, size: int) -> None:
+    assert stuffed(hashed(drawn(vocabulary, size))) > 0.9
+
+
+@pytest.mark.parametrize("text", [*DOCUMENTS, "one two", "crawler " * 40])
+def test_written_and_short_pages_are_not(text: str) -> None:
+    assert stuffed(hashed(Counter(tokenize(text)))) == 0.0
+    long = {f"word{i}": 1 + 300 // (i + 1) for i in range(400)}  # frequencies as in written texts
+    assert stuffed(hashed(long)) == 0.0
+
+
+def test_the_doubt_lowers_the_probability_and_such_pages_teach_nothing() -> None:
+    judge, plain = (Judge(Relevance(topic(["p0"], threshold=None))) for _ in range(2))
+    spam = [hashed(drawn(30, 300, seed)) for seed in range(40)]
+    for number, (words, _on) in enumerate(pages(1, 0.3)):
+        judge.see(hashed(words))
+        plain.see(hashed(words))
+        if number % 3 == 0:
+            judge.see(spam[number // 3])
+    assert judge(spam[0], 1.0) < 0.05
+    other = hashed(pages(2, 1.0, 1)[0][0])
+    assert judge(other, 0.0) == plain(other, 0.0)

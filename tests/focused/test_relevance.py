@@ -191,3 +191,18 @@ def test_keywords_with_weights():
     for wrong in ("a=2", "a=0", "a=nan"):
         with pytest.raises(ValueError, match="not in"):
             read_keywords(wrong)
+
+
+@pytest.mark.parametrize("general", ["needs", "decides", "see", "决定", "问题"])
+def test_general_words_are_no_words_of_a_topic_unless_it_names_them(general: str) -> None:
+    text = f"crawler {general} crawler {general} {general} frontier"
+    stem = tokenize(general)[0]
+    assert stem not in relevance(text).words and "crawler" in relevance(text).words
+    assert stem in relevance(text, keywords={general: 0.5}).words
+    assert stem in relevance(f"{general} {general}").words, "a sample of nothing else has them"
+
+
+def test_a_keyword_has_the_weight_that_the_operator_gave() -> None:
+    fit = relevance("crawler crawler frontier", keywords={"crawler": 0.25, "queue": 0.75})
+    found = {word: weight / fit.top for word, weight in fit.vector.items()}
+    assert found["crawler"] == 0.25 and found["queue"] == 0.75

@@ -131,7 +131,7 @@ def test_the_worker_finds_what_reading_at_once_finds(topic: Topic) -> None:
     reading = readings.of(topic)
     assert reading is not None
     assert {stem_of(word): weight for word, weight in reading["vector"].items()} == pytest.approx(
-        dict(pure.vector)
+        {word: weight / pure.top for word, weight in pure.vector.items()}
     )
     assert "relevance" in reading["vector"] and "relev" not in reading["vector"], (
         "words are shown as they are written"
