@@ -30,7 +30,7 @@ is certainly written, and up to which it is certainly drawn from a list of words
 def reward(similarity: float, threshold: float) -> float:
     """Returns min(1, Sim / 2 tau), with Sim a page's `similarity` to the topic: one half at the
     `threshold` tau."""
-    return min(1.0, similarity / (2 * max(threshold, 1e-9)))
+    return 1.0 if similarity >= 2 * threshold else similarity / (2 * threshold)
 
 
 def stuffed(words: HashedWords) -> float:

@@ -57,7 +57,12 @@ def web() -> Iterator[TopicalWeb]:
 @pytest.fixture
 def crawled(web: TopicalWeb) -> Run:
     topic = topics.add(
-        "crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN
+        "crawlers",
+        [web.url(0), web.url(1)],
+        documents=DOCUMENTS,
+        now=now(),
+        settings=OPEN,
+        threshold=0.1,
     )
     run = topics.crawl(topic, options={"pages": 25}, now=now(), start=False)
     engine.run_slice(run.pk)
@@ -428,7 +433,9 @@ def test_what_became_of_an_address(client: Client, crawled: Run, web: TopicalWeb
 
 
 def test_near_words_are_drawn_as_they_are_written(client: Client, web: TopicalWeb) -> None:
-    topic = topics.add("near", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    topic = topics.add(
+        "near", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN, threshold=0.1
+    )
     run = topics.crawl(
         topic, strategy="breadth_first", options={"pages": 50}, now=now(), start=False
     )
