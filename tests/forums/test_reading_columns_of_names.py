@@ -70,7 +70,7 @@ UNKNOWN_CELL = (
 )
 
 
-def started(names: list[str], cells: str) -> list[str | None]:
+def listed(names: list[str], cells: str) -> list[ThreadRecord]:
     made = "".join(
         "<tr>"
         + cells.format(
@@ -85,7 +85,15 @@ def started(names: list[str], cells: str) -> list[str | None]:
     )
     html = f"<title>Boats</title><table>{made}</table>"
     reading = read_page(html, "http://forum.example/board/7", NOW, expect=PageKind.threadlist)
-    return [one.author for one in reading.records if isinstance(one, ThreadRecord)]
+    return [one for one in reading.records if isinstance(one, ThreadRecord)]
+
+
+def started(names: list[str], cells: str) -> list[str | None]:
+    return [one.author for one in listed(names, cells)]
+
+
+def counted(cells: str) -> list[int | None]:
+    return [one.replies for one in listed(["anna", "chen", "K.Lee", "jana88", "bo"], cells)]
 
 
 @pytest.mark.parametrize(
@@ -128,3 +136,26 @@ def test_posts_whose_times_nobody_can_read_are_posts() -> None:
     assert [(one.author, one.posted) for one in reading.records if isinstance(one, PostRecord)] == [
         (name, None) for name in NAMES
     ]
+
+
+def test_words_that_begin_the_names_of_all_rows_are_a_label() -> None:
+    names = ["anna", "chen li", "K.Lee", "jana88", "chen li"]
+    cells = (
+        "<td>{title}<p>Hibatib lo {name}</p></td><td>{replies} qiz</td><td class='last'>{at}</td>"
+    )
+    linked = cells.replace("Hibatib lo {name}", '<a href="/user/{nth}">Hibatib lo {name}</a>')
+    assert started(names, linked) == names
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("<div><b>{replies}</b><br>Replies</div>", "<div><b>{nth}84</b><br>Views</div>"),
+        ("<div><span>{replies}</span> <p>Replies</p></div>", "<p><i>{nth}84</i><br>Views</p>"),
+        ("<div>{replies}<br><i>Réponses</i></div>", "<div>{nth}84<br><i>Vues</i></div>"),
+        ("<div><b>{replies}</b><br>Réponses</div>", "<div><b>{nth}84</b><br>Zuf</div>"),
+    ],
+)
+def test_a_label_of_one_value_is_not_that_of_the_next(first: str, second: str) -> None:
+    cells = f"<td>{{title}} by {{name}}</td><td>{first}</td><td>{second}</td><td>{{at}}</td>"
+    assert counted(cells) == [0, 1, 2, 0, 1]

@@ -315,7 +315,8 @@ class Row:
         before = after = frozenset[str]()
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
             roles = text_roles(pieces[at - 1].text) & _COUNT_ROLES
-            if roles and (pieces[at - 1].line == pieces[at].line or self._is_term(at - 1)):
+            beside = pieces[at - 1].line == pieces[at].line or self._is_term(at - 1)
+            if roles and beside and not self._is_taken(at):
                 before = roles
         if (
             at + 1 in self.pieces
@@ -326,6 +327,15 @@ class Row:
             if roles and (pieces[at + 1].line == pieces[at].line or self._is_beside(at, at + 1)):
                 after = roles
         return before, after
+
+    def _is_taken(self, at: int) -> bool:
+        """Tells whether the text before text number `at` labels another value: an element that does
+        not contain `at` holds only that text and the number before it."""
+        page = self.page.outline
+        if at - 2 not in self.pieces or count(page.pieces[at - 2].text) is None:
+            return False
+        node = self._common(page.pieces[at - 2].node, page.pieces[at - 1].node)
+        return page.piece_to[node] - page.piece_from[node] == 2
 
     @property
     def label_votes(self) -> int:
@@ -409,10 +419,14 @@ class Row:
 
     def _is_beside(self, at: int, other: int) -> bool:
         """Tells whether text number `other` has the same parent element as text `at`, or is in a
-        child of its element, as in <b>5</b><span>replies</span>."""
+        child or the parent of its element, as in <b>5</b><span>replies</span>."""
         page = self.page.outline
         mine, its = page.pieces[at].node, page.pieces[other].node
-        return page.parents[mine] == page.parents[its] or page.parents[its] == mine
+        return (
+            its == page.parents[mine]
+            or mine == page.parents[its]
+            or (page.parents[mine] == page.parents[its])
+        )
 
     def _is_pager(self, at: int) -> bool:
         """Tells whether the number in text `at` belongs to the short list of page links beside a

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -39,6 +40,15 @@ class ThreadPeople(ThreadFields):
     its last reply by the words, header cells and class names around each name."""
 
     def _people(self, row: Row) -> list[Person]:
+        """Returns the people named in a row, without the words that begin the texts of a name's
+        column in all rows."""
+        made = []
+        for person in self._named(row):
+            words = person.name.split()[self._labelling.get(row.column(person.node), 0) :]
+            made.append(person._replace(name=" ".join(words)) if words else person)
+        return made
+
+    def _named(self, row: Row) -> list[Person]:
         found: list[Person] = []
         whole: dict[str, str] = {}
         for link in row.links:
@@ -143,6 +153,24 @@ class ThreadPeople(ThreadFields):
         return frozenset(
             text for text, number in held.items() if number >= max(3, 0.8 * len(self.rows))
         )
+
+    @cached_property
+    def _labelling(self) -> dict[str, int]:
+        """The number of words with which all texts of a column begin, by column, for columns of at
+        least three rows: such words are a label in any language."""
+        said: dict[str, list[list[str]]] = defaultdict(list)
+        for row in self.rows:
+            for at in row.pieces:
+                text, node, _ = self.page.outline.pieces[at]
+                if " " in text and len(text) <= 60:
+                    said[row.column(node)].append(clean_name(text).split())
+        return {
+            column: sum(
+                1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False))
+            )
+            for column, texts in said.items()
+            if len(texts) >= max(3, 0.8 * len(self.rows))
+        }
 
     def _may_be_name(self, row: Row, at: int) -> bool:
         text, node, _ = self.page.outline.pieces[at]
