@@ -332,9 +332,11 @@ def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(
     assert [one.board for one in found] == [boards[0]] and found[0].weight == pytest.approx(2.0)
     later = waiting.shown(site, now + timedelta(hours=1))[0]
     assert later.weighted_hours == pytest.approx(found[0].weighted_hours + 2.0), "they wait on"
+    Run.objects.update(scheduled=True)
     Visit.objects.create(
         run=Run.objects.first(),
         board_id=boards[0],
+        list_pages=1,
         started=now,
         finished=now,
         arrived_replies=1,

@@ -1,5 +1,5 @@
-"""What `bench soak` has beside its crawls: a page slower than a slice, and a host that asks to be left
-alone for years.
+"""What `bench soak` has beside its crawls: a page slower than a slice, and a host that asks to be
+left alone for years.
 
 The crawl of these hosts need not end during a round. It must not fail, a page that was sent for
 often must be given up, and it may not wait for longer than any rule allows.
@@ -48,7 +48,8 @@ class Beside:
         `kills` kills, the time until which it waits."""
         found = []
         ((state, reason, until),) = place.rows(
-            f"SELECT state, stopped_by, waiting_until FROM crawlmgr_run WHERE id = {run}"  # noqa: S608
+            "SELECT state, stopped_by, waiting_until"  # noqa: S608
+            f" FROM crawlmgr_run WHERE id = {run}"
         )
         if state == "failed":
             found.append(f"slow and busy hosts: {state} {reason}")

@@ -123,7 +123,8 @@ class Place:
             return False
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Returns the rows of a statement on the installation's database; retries while the server restarts."""
+        """Returns the rows of a statement on the installation's database; retries while the server
+        restarts."""
         end = time.monotonic() + 60
         while True:
             try:
