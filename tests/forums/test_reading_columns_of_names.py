@@ -159,3 +159,15 @@ def test_words_that_begin_the_names_of_all_rows_are_a_label() -> None:
 def test_a_label_of_one_value_is_not_that_of_the_next(first: str, second: str) -> None:
     cells = f"<td>{{title}} by {{name}}</td><td>{first}</td><td>{second}</td><td>{{at}}</td>"
     assert counted(cells) == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("beside", ["Logged", "Vedom", "127.0.0.x", "Weit weg"])
+def test_the_linked_user_of_the_only_post_is_its_author(beside: str) -> None:
+    box = (
+        '<div class="poster"><h4><a href="/index.php?action=profile;u=17">wang</a></h4><ul>'
+        f"<li>Newbie<li>Posts: 12<li class='poster_ip'>{beside}</ul></div>"
+    )
+    made = f"{box}<div><p>Oct 20, 2026, 09:52 PM</p><div class='post'>{' '.join(SAID)}</div></div>"
+    html = HEAD + f'<div class="windowbg" id="msg1765">{made}</div>'
+    reading = read_page(html, "http://forum.example/index.php?topic=140.0", NOW)
+    assert [one.author for one in reading.records if isinstance(one, PostRecord)] == ["wang"]

@@ -358,7 +358,7 @@ def _score(page: Page, span: Span, at: int, pictures: list[str]) -> float:
 
 def _score_of_link(link: Link) -> float:
     if link.is_user:
-        return 1.6
+        return 2.0
     if not link.is_local or link.fragment or _OFFER.search(urlsplit(link.url).path):
         return -0.5
     tail = unquote(link.url.rstrip("/").rsplit("/", 1)[-1]).lower()
