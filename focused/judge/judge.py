@@ -30,7 +30,7 @@ is certainly written, and up to which it is certainly drawn from a list of words
 def reward(similarity: float, threshold: float) -> float:
     """Returns min(1, Sim / 2 tau), with Sim a page's `similarity` to the topic: one half at the
     `threshold` tau."""
-    return 1.0 if similarity >= 2 * threshold else similarity / (2 * threshold)
+    return 1.0 if similarity >= 2 * threshold else float(similarity / (2 * threshold))
 
 
 def stuffed(words: HashedWords) -> float:
@@ -40,7 +40,7 @@ def stuffed(words: HashedWords) -> float:
     number = float(np.exp(words.weights - 1).sum())
     if number < FEW_WORDS:
         return 0.0
-    ratio = len(words.numbers) / number**0.65
+    ratio = len(words.numbers) / float(number**0.65)
     return min(1.0, max(0.0, (WRITTEN - ratio) / (WRITTEN - DRAWN)))
 
 
@@ -53,14 +53,15 @@ class Judge:
     def __init__(self, topic: Relevance) -> None:
         self.topic = topic
         self.line = PRIOR
-        self._contrast = Feedback(topic.samples, topic.marked)
+        own = topic.topic.threshold is not None
+        self._contrast = None if own else Feedback(topic.samples, topic.marked)
         self._ranked = np.zeros(0)
         self._due = FIRST
 
     def see(self, words: HashedWords) -> None:
         """Learns from a page that is no copy, and ranks all pages again when that is due. Learns
         nothing from pages stuffed with words, which would pass for typical of the topic."""
-        if self.topic.topic.threshold is not None or stuffed(words) >= 0.5:
+        if self._contrast is None or stuffed(words) >= 0.5:
             return
         if len(self._contrast) < MAX_PAGES:
             self._contrast.add(words)
@@ -72,7 +73,7 @@ class Judge:
         """Returns the probability that a page with these words is on topic; the doubt whether it is
         stuffed with words lowers it."""
         written = 1 - stuffed(words)
-        if not len(self._ranked):
+        if self._contrast is None or not len(self._ranked):
             return written * reward(similarity, self.topic.threshold)
         at = places(np.array([self._contrast.score_of(words)]), self._ranked)
         return written * float(probability(at, *self.line)[0])

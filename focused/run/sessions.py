@@ -25,7 +25,7 @@ from crawlmgr.text import caches
 from crawlmgr.text.similarity import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
-from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
+from crawlmgr.web.url import UrlError, canonical, host_key
 from focused.graph import MemoryGraph, Node, State
 from focused.judge.judge import MAX_PAGES
 from focused.judge.relevance import Relevance
@@ -33,6 +33,7 @@ from focused.models import TopicPage, TopicRun
 from focused.pages import Content, Page, hashed
 from focused.parameters import RunOptions, read_settings
 from focused.run import loop
+from focused.run.archived import in_archive
 from focused.run.loop import Walk
 from focused.run.parse import CONTEXTS, Draft, Parser, run_stages
 from focused.run.scope import Scope
@@ -58,8 +59,6 @@ NO_FETCH = (
     "host_pages",
     "not_in_archive",
 )  # prefixes of failure reasons for which no request was sent
-REDIRECTS = (301, 302, 303, 307, 308)
-MAX_REDIRECTS = 5
 _live: OrderedDict[int, Session] = OrderedDict()
 _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
@@ -404,41 +403,6 @@ def read_stages() -> list[Callable[..., None]]:
     """Returns the stages that convert a response to a page, which the setting TOPIC_READ_STAGES
     names."""
     return [import_string(name) for name in settings.TOPIC_READ_STAGES]
-
-
-def in_archive(urls: Sequence[str]) -> set[str]:
-    """Returns those of the addresses for which the archive has a response."""
-    keys = {url_hash(url): url for url in urls}
-    found: set[str] = set()
-    wanted = list(keys)
-    for start in range(0, len(wanted), 500):
-        held = StoredPage.objects.filter(
-            url_hash__in=wanted[start : start + 500], warc__isnull=False
-        )
-        found.update(keys[key] for key in held.values_list("url_hash", flat=True))
-    return found
-
-
-def stored_page(url: str) -> StoredPage | None:
-    """Returns the newest archived page of an address, following archived redirects; None if there
-    is none."""
-    for _ in range(MAX_REDIRECTS):
-        page = archive.latest(url)
-        if page is not None:
-            return page
-        moved = StoredPage.objects.filter(
-            url_hash=url_hash(url), status__in=REDIRECTS, warc__isnull=False
-        )
-        hop = moved.select_related("warc").order_by("-fetched_at").first()
-        record = archive.read_page(hop) if hop is not None else None
-        if record is None:
-            return None
-        headers = {name.lower(): value for name, value in record.headers}
-        target = absolute(headers.get("location", ""), url)
-        if target is None:
-            return None
-        url = canonical(target)
-    return None
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:

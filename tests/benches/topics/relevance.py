@@ -18,7 +18,7 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
 from focused.judge.feedback import Feedback
-from focused.judge.posterior import to_mark
+from focused.judge.posterior import Posterior, places, to_mark
 from focused.judge.relevance import Relevance
 from focused.lab.archive import Archive
 from focused.lab.evaluate import Label
@@ -27,7 +27,8 @@ from focused.run.parse import Parser
 from focused.topic.definition import Topic
 from tests.training import packs
 
-SIDES = ("similarity", "judge", "marked")
+SIDES = ("similarity", "judge", "marked", "inside", "width")
+DRAWS = 20
 
 
 def add_arguments(parser: Any) -> None:
@@ -80,7 +81,7 @@ def judged(
 ) -> dict[str, float]:
     """Computes the AUC (area under the ROC curve) of three scores over the labelled pages of a
     recorded web: similarity, the learning judge's score, and that score after `marks` pages were
-    marked correctly. Returns them by the names in SIDES.
+    marked correctly. Returns them by the names in SIDES, with the figures of `interval`.
 
     Samples, seeds and the pages in `left_out` are not counted, in the third AUC also not the marked
     pages.
@@ -108,11 +109,30 @@ def judged(
     figures = {
         "similarity": auc(similarity[counts], right[counts]),
         "judge": auc(scores[counts], right[counts]),
+        **interval(scores[counts], right[counts], marks),
     }
     for number in to_mark(scores, (), marks):
         feedback.mark(number, bool(right[number]))
         counts[number] = False
     return {**figures, "marked": auc(feedback.rank(*links)[counts], right[counts])}
+
+
+def interval(scores: NDArray[np.float64], right: NDArray[np.bool_], marks: int) -> dict[str, float]:
+    """Marks one page of each of `marks` equal parts of the ranking, DRAWS times at random. Returns
+    how often the true share of pages on topic lies in the estimated interval (`inside`), and the
+    interval's mean width (`width`)."""
+    draw, at = np.random.default_rng(1), places(scores)
+    parts = np.array_split(np.argsort(-scores, kind="stable"), marks)
+    found = []
+    for _ in range(DRAWS):
+        marked = [int(draw.choice(part)) for part in parts]
+        low, _mean, high = Posterior(at[marked].tolist(), right[marked].tolist()).number(
+            np.delete(at, marked)
+        )
+        true = right.sum() - right[marked].sum()
+        found.append((low <= true <= high, (high - low) / len(right)))
+    inside, width = np.mean(found, axis=0)
+    return {"inside": float(inside), "width": float(width)}
 
 
 def between(
@@ -149,5 +169,14 @@ def table(result: dict[str, Any]) -> str:
     ]
     rows.append(["mean", "", *(round(result["mean"][side], 3) for side in SIDES)])
     return plain_table(
-        ("pack", "topic", "similarity", "judge", f"judge, {result['marks']} marks"), rows
+        (
+            "pack",
+            "topic",
+            "similarity",
+            "judge",
+            f"judge, {result['marks']} marks",
+            "truth in the interval",
+            "its width",
+        ),
+        rows,
     )
