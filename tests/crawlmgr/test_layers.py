@@ -79,6 +79,7 @@ CRAWLER_MODULES = {
     "deepweb.size.estimate",
     "focused.judge.marks",
     "focused.lab.stored_comparisons",
+    "focused.run.archived",
     "focused.run.search",
     "focused.run.sessions",
     "focused.run.stored_graph",
