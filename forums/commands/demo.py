@@ -187,6 +187,8 @@ def _visited_now(
     def begin() -> Run:
         with transaction.atomic():
             run = sites.crawl_now(site.pk, board_ids=board_ids, now=CLOCK.now(), start=False)
+            # Not by `crawl_now`, which would leave the run to the dispatcher.
+            Run.objects.filter(pk=run.pk).update(scheduled=bool(planned))
             for one in planned:
                 one.visit = Visit.objects.get_or_create(run=run, board_id=one.board_id)[0]
                 one.state = PlannedVisit.State.STARTED
