@@ -163,6 +163,6 @@ def score(page: Any, text: str, said: Said) -> float:
         page.click(f"a.btn:has-text('{said('Test')}')")
     page.fill("#id_text", text)
     page.click(f"button:has-text('{said('Test relevance')}')")
-    note = page.locator(f".note:has-text('{said.part('against the threshold %(tau)s')}')")
+    note = page.locator(f".note:has-text('{said('Similarity')}')")
     note.wait_for()
     return float(re.search(r": ([\d.]+)", note.inner_text()).group(1))  # type: ignore[union-attr]
