@@ -176,7 +176,7 @@ class NextQuery:
             asked = self._opening.first()
             if asked is None:
                 asked = stop_rule(session) or self._by_policy()
-                gain = asked.choice.expected if isinstance(asked, Ask) else 0.0
+                gain = asked.choice.predicted if isinstance(asked, Ask) else 0.0
                 if gain or isinstance(asked, str):
                     asked = self._opening.elsewhere(gain) or asked
             if isinstance(asked, Ask):
