@@ -101,7 +101,11 @@ def harvest(row: TopicRun) -> Chart:
         "y": _("pages on topic"),
         "y2": _("harvest rate (share)"),
     }
-    empty = _("Not enough to tell: mark ten pages.")
+    empty = (
+        _("Not enough to tell: mark ten pages.")
+        if row.harvest_rate is None
+        else _("No page is on topic.")
+    )
     return chart("chart-harvest", _("Harvest"), series, numbers=True, empty=empty, **axes)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.browser.said import Said, speak
-from tests.browser.test_journey import CHROMIUM, desk, login, page
+from tests.browser.test_journey import CHROMIUM, charts_fit, desk, login, page
 from tests.browser.test_topic import OFF, ON, site
 from tests.site.server import LocalSite
 
@@ -120,19 +120,22 @@ def crawl(page: Any, topic: str, said: Said) -> str:
 
 
 def mark(page: Any, run: str, said: Said) -> None:
-    """Marks ten of the offered pages; then the run states a harvest rate with its interval."""
+    """Marks all pages but copies, which are fewer than ten; then the run states its harvest
+    rate."""
     page.goto(run)
     assert "%" not in fact(page, said("Harvest rate"))
-    for _ in range(10):
+    different = 1 + len(ON) + len(OFF)
+    for _ in range(different):
         page.goto(f"{run}marks/")
         row = page.locator("[data-marks] tbody tr").first
-        word = "on" if "爬虫" in row.inner_text() else "off"
+        word = "on" if "文章" in row.inner_text() else "off"
         with page.expect_response("**/mark/"):
             row.locator(f"button[value={word}]").click()
     page.goto(f"{run}marks/")
-    assert int(fact(page, said("Marks"))) == 10
+    assert int(fact(page, said("Marks"))) == different
     page.goto(run)
     assert re.fullmatch(r"\d+ % \(\d+–\d+ %\)", fact(page, said("Harvest rate")).strip())
+    charts_fit(page)
 
 
 def compare(page: Any, topic: str, said: Said) -> str:
