@@ -184,7 +184,8 @@ class LocalSite:
         if callable(answer):
             self._routes[path] = answer
         else:
-            self._routes[path] = lambda _request, fixed=answer: fixed
+            fixed = answer
+            self._routes[path] = lambda _request: fixed
 
     def find(self, path: str) -> Route:
         """The route of a path: an exact match, otherwise the longest prefix, otherwise 404."""
