@@ -24,7 +24,7 @@ from tests.benches.desk.bulk import Sizes
 from tests.benches.desk.desk import places
 from tests.crawlmgr.admin.rows import user
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once, pytest.mark.slow]
 SIZES = {"forums": 3, "pages": 600, "posts": 4000, "runs": 100, "topic_pages": 40}
 NEVER_READ = {"csrfmiddlewaretoken"}
 ELSEWHERE = (
