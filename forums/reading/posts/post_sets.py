@@ -52,7 +52,8 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
     made.sort(
         key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True
     )
-    return _united(made)
+    inner = next((other for other in made[1:] if _repeats_header(other, made[0])), None)
+    return [inner, *(posts for posts in made if posts is not inner)] if inner else _united(made)
 
 
 def _united(made: list[PostSet]) -> list[PostSet]:
@@ -92,6 +93,22 @@ def _without_inner(span: Span, spans: Sequence[Span]) -> Span:
         (other.start, other.end) for other in spans if span.start < other.start < span.end
     )
     return replace(span, nested=inner)
+
+
+def _repeats_header(inner: PostSet, outer: PostSet) -> bool:
+    """Tells whether a single post `inner` is inside the single post `outer` and repeats its author
+    and time: then `inner` is the post without the header around it."""
+    if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
+        return False
+    one, other = inner.spans[0], outer.spans[0]
+    if not (
+        other.start < one.start
+        and one.end <= other.end
+        and agree(one.anchor.moment, other.anchor.moment)
+    ):
+        return False
+    same = inner.people[0][0][0] == outer.people[0][0][0] and one.anchor.node != other.anchor.node
+    return same and inner.plain_share >= outer.plain_share and inner.body_lengths[0] > 0
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
@@ -229,6 +246,8 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
             if posts.plain_share >= _PLAIN_SHARE:
                 yield posts
                 return
+    if spare is None and len(times) == 2:
+        spare = _pair(page, times)
     if spare is None or spare.plain_share < _PLAIN_SHARE:
         spare = _nested(page, times, min(steps)) or spare
     if spare is not None:
@@ -259,6 +278,29 @@ def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
         if _is_whole(posts) and posts.plain_share >= 0.5:
             return posts
     return None
+
+
+def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
+    """Returns a set of two posts, each of which consists of several sibling elements: the first of
+    the elements from the first time up to the second, the other of the same number from the second
+    time on. None if a post lacks an author or a text.
+    """
+    outline, tops = page.outline, [time.node for time in times]
+    while outline.parents[tops[0]] != outline.parents[tops[1]]:
+        tops = [outline.parents[node] for node in tops]
+        if tops[0] < 0 or tops[1] < 0:
+            return None
+    between = 0
+    node = outline.ends[tops[0]]
+    while node < tops[1] and between <= 8:
+        node, between = outline.ends[node], between + 1
+    if not 1 <= between <= 8 or outline.shapes[tops[0]] != outline.shapes[tops[1]]:
+        return None
+    end, last = outline.ends[tops[1]], outline.ends[outline.parents[tops[1]]]
+    for _ in range(between):
+        end = outline.ends[end] if end < last else end
+    posts = PostSet(page, [Span(tops[0], tops[1], times[0]), Span(tops[1], end, times[1])])
+    return posts if _is_whole(posts) else None
 
 
 def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
