@@ -221,11 +221,18 @@ _USER_QUERY = re.compile(
 # Addresses such as /space/7/entry/400: each is one of many entries of a user, not the profile.
 _BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)
 
+# Addresses such as /accounts/login/: what a guest is offered, not the profile of a user.
+_OFFERED_TO_GUESTS = re.compile(
+    r"^(?:(?:log|sign)[-_]?(?:in|on|out|off|up)|regist(?:er|ration)|(?:lost|forgot|reset)?[-_]?password"
+    r"(?:[-_]reset)?)(?:\.\w+)?$",
+    re.I,
+)
+
 
 @lru_cache(maxsize=16_384)
 def names_user(url: str) -> bool:
     """Tells whether an address has the form of a user's profile: a word for users in its path or
-    its parameters.
+    its parameters, and no form for guests (login, registration) behind it.
 
     >>> names_user("https://a.org/members/anna.7/"), \
 names_user("https://a.org/my-new-profile-picture/")
@@ -236,6 +243,8 @@ names_user("https://a.org/my-new-profile-picture/")
     except ValueError:
         return False
     segments = [segment for segment in parts.path.split("/") if segment]
+    if segments and _OFFERED_TO_GUESTS.match(segments[-1]):
+        return False
     if any(_USER_SEGMENT.match(segment) and segment != "home" for segment in segments):
         return not _BELOW_USER.search(parts.path)
     return bool(_USER_QUERY.search(parts.query)) and " t:" not in thread_key(url)

@@ -107,6 +107,17 @@ def test_what_lies_below_a_person_is_no_person() -> None:
         "https://a.example/user/12/page/3"
     )
     assert not names_user("https://a.example/space/7/entry/400")
+    # what a guest is offered is no profile; a name that begins like it is one
+    assert not any(
+        names_user(f"https://a.example/{path}")
+        for path in (
+            "accounts/login/?next=/x",
+            "users/sign_in",
+            "user/register.php",
+            "u/password_reset",
+        )
+    )
+    assert names_user("https://a.example/users/login-fan/")
 
 
 def test_the_number_of_a_board_outweighs_a_mode_called_thread() -> None:

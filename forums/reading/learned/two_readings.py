@@ -6,6 +6,7 @@ records, and estimate how doubtful these are.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,9 +60,9 @@ HEADED, SEVERAL = 0.8, 1.5
 share HEADED of them contain titles of the rules' rows and the rules found at least SEVERAL times as
 many rows."""
 ELSEWHERE, MANY = 0.5, 3
-"""The rules' texts are rejected if the models find at least MANY times as many, or if no text is in
-both readings and the mean score of the rules' texts is less than the share ELSEWHERE of that of the
-models' texts."""
+"""The rules' texts are rejected if the models find at least MANY times as many with one tag path,
+or if no text is in both readings and the mean score of the rules' texts is less than the share
+ELSEWHERE of that of the models' texts."""
 OF_A_FORUM = 0.6
 """If `other` is the likeliest kind but the three kinds of forum pages together have at least this
 probability, the page is read as the likeliest of these three."""
@@ -284,14 +285,16 @@ class TwoReadings:
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the models' posts replace those of the rules: they are at least MANY times
-        as many (the rules find only posts with times), or the two readings have no text in common,
-        and the mean score of the rules' texts is less than half of that of the models' texts."""
+        """Tells whether the models' posts replace those of the rules: with one tag path they are at
+        least MANY times as many (the rules find only posts with times), or the two readings have no
+        text in common, and the mean score of the rules' texts is less than half of that of the
+        models' texts."""
         found, nodes = self.found.posts, [int(self.bodies.nodes[at]) for at in self.chosen]
         known = [body for body in found.bodies if body is not None] if found else []
         if self.posts is None or found is None or not known:
             return False
-        if len(nodes) >= MANY * len(found.spans):
+        paths = Counter(self.page.outline.paths[node] for node in nodes)
+        if max(paths.values()) >= MANY * len(found.spans):
             return True
         if agreement(self.page.outline, nodes, found):
             return False
