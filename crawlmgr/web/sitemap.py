@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from lxml import etree
 
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.http.inflate import InflateError, inflate
+from crawlmgr.web.http.inflate import InflateError, inflate, packed_as
 from crawlmgr.web.url import Resolver
 
 # at most this many bytes are read, after decompression; the limit of the sitemap protocol, like
@@ -51,13 +51,13 @@ class Sitemap:
     cut: bool = False
 
 
-_GZIPS = 2  # times that a file may be compressed: in itself, and once more by a careless server
+_LAYERS = 2  # times that a file may be compressed: in itself, and once more by a careless server
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
 _ENCODED = re.compile(rb"<\?xml\b[^>]*\bencoding\s*=\s*[\"'](?!utf-?8)", re.IGNORECASE)
 
 
 def parse_sitemap(body: bytes, url: str) -> Sitemap:
-    """Parses the body of a sitemap or feed that was fetched from `url`, gzipped or not; never
+    """Parses the body of a sitemap or feed that was fetched from `url`, compressed or not; never
     raises for its contents.
 
     Entries are distinct absolute http(s) addresses, at most 50,000 from at most 50 MiB. XML
@@ -65,11 +65,11 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
     consist of them.
     """
     cut = False
-    for _ in range(_GZIPS):
-        if not body.startswith(b"\x1f\x8b"):
+    for _ in range(_LAYERS):
+        if not (coding := packed_as(body)):
             break
         try:
-            body = inflate(body, "gzip", MAX_BYTES)
+            body = inflate(body, coding, MAX_BYTES)
         except InflateError as error:
             body, cut = error.partial, True
     if len(body) > MAX_BYTES:

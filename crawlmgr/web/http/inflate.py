@@ -89,12 +89,15 @@ def is_text(body: bytes) -> bool:
 
 
 def packed_as(raw: bytes) -> str:
-    """Returns the coding whose magic number a body begins with, line breaks aside: "gzip", "zstd";
-    "" for neither."""
+    """Returns the coding whose magic number a body begins with, line breaks aside: "gzip", "zstd",
+    "deflate" (with zlib's header, and no text after it); "" for none."""
     begin = raw[:20].lstrip(b"\r\n")
     if begin.startswith(GZIP_MAGIC):
         return "gzip"
-    return "zstd" if begin.startswith(ZSTD_MAGIC) else ""
+    if begin.startswith(ZSTD_MAGIC):
+        return "zstd"
+    header = int.from_bytes(raw[:2]) if raw.startswith(b"x") else 1
+    return "deflate" if header % 31 == 0 and not is_text(raw) else ""
 
 
 def _from(magic: bytes, raw: bytes) -> bytes:

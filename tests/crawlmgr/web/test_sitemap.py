@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
+import zlib
 from datetime import UTC, datetime
 
 import pytest
@@ -250,6 +251,12 @@ DECLARED = b'<?xml version="1.0" encoding="UTF-8"?>\n'
     "body",
     [
         gzip.compress(gzip.compress(DECLARED + TWO % b"n")),
+        zlib.compress(DECLARED + TWO % b"n"),
+        gzip.compress(zlib.compress(DECLARED + TWO % b"n")),
+        (TWO % b"n")
+        .upper()
+        .replace(b"HTTP://A.EXAMPLE/", b"http://a.example/")
+        .replace(b"/N", b"/n"),
         DECLARED + TWO % b"n\x0b",
         b"<?xml version='1.0'?>" + (TWO % b"n</loc><note>B\xe4r</note><loc>"),
         DECLARED
@@ -260,7 +267,16 @@ DECLARED = b'<?xml version="1.0" encoding="UTF-8"?>\n'
             b"</url>", b"<a>\xe4</a></url>"
         ),
     ],
-    ids=["twice compressed", "control", "undeclared", "declared wrong", "declared"],
+    ids=[
+        "twice compressed",
+        "zlib",
+        "zlib in gzip",
+        "capitals",
+        "control",
+        "undeclared",
+        "declared wrong",
+        "declared",
+    ],
 )
 def test_nothing_is_lost_to_bytes_that_xml_does_not_allow(body: bytes) -> None:
     found = parse_sitemap(body, "http://a.example/sitemap.xml")

@@ -22,6 +22,8 @@ NOISE = random.Random(5).randbytes(3_000)
         (b"\r\n" + gzip.compress(PAGE, mtime=0), "identity"),
         (gzip.compress(gzip.compress(PAGE, mtime=0), mtime=0), "gzip"),
         (zlib.compress(gzip.compress(PAGE, mtime=0)), "deflate"),
+        (zlib.compress(PAGE), ""),
+        (gzip.compress(zlib.compress(PAGE, 9), mtime=0), ""),
     ],
 )
 def test_text_is_unpacked_as_often_as_it_is_packed(raw: bytes, encoding: str) -> None:
@@ -53,6 +55,7 @@ def test_what_is_no_text_is_never_read_as_text(raw: bytes, encoding: str, kind: 
         ("検索".encode("iso-2022-jp"), "text/html"),
         ("검색".encode("iso-2022-kr"), "text/html"),
         (b"\x00\x01" + PAGE, "text/html"),
+        (b"x^2 + y^2", "text/plain"),
         (NOISE, "image/png"),
         (gzip.compress(PAGE, mtime=0), "application/gzip"),
     ],
