@@ -223,8 +223,8 @@ _BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", 
 
 # Addresses such as /accounts/login/: what a guest is offered, not the profile of a user.
 _OFFERED_TO_GUESTS = re.compile(
-    r"^(?:(?:log|sign)[-_]?(?:in|on|out|off|up)|regist(?:er|ration)|(?:lost|forgot|reset)?[-_]?password"
-    r"(?:[-_]reset)?)(?:\.\w+)?$",
+    r"^(?:(?:log|sign)[-_]?(?:in|on|out|off|up)|regist(?:er|ration)"
+    r"|(?:lost|forgot|reset)?[-_]?password(?:[-_]reset)?)(?:\.\w+)?$",
     re.I,
 )
 

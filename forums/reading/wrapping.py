@@ -307,7 +307,7 @@ _LABELLED = re.compile(r"^([^\W\d_][^:：\n]{0,15})[:：]\s*\S")
 
 
 _FROM = re.compile(
-    r"^(?:from|sender|author|von|absender|de|da|от|от кого|автор|od|van|fra|från|"
+    r"^(?:from|sender|author|autor[ae]?|auteur|von|absender|de|da|от|от кого|автор|od|van|fra|från|"
     r"发信人|發信人|寄信人|寄件者|发件人|作者|差出人|보낸 ?사람)$",
     re.I,
 )
@@ -322,35 +322,42 @@ _INLINE_OF_MAIL = frozenset(
 
 
 def part_heads(root: HtmlElement) -> None:
-    """Splits each block of lines that begins with a mail header into an element for the header and
-    one for the text. A header consists of two to seven labelled lines, of which one names the
-    sender and one has a time of day. Modifies the tree.
+    """Splits each block of lines that begins with a header as in mails into an element for the
+    header and one for the text. A header consists of two to seven labelled lines, of which one has
+    a time of day, and one names the sender or the labels are the same in several blocks. Modifies
+    the tree.
     """
     breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br"))
-    for block, number in breaks.items():
-        if block is not None and number > _MIN_LINES:
-            end = _end_of_head(block)
-            if end is not None:
-                _wrap_mail(block, end)
+    found = [
+        (block, *top)
+        for block, number in breaks.items()
+        if block is not None and number > _MIN_LINES and (top := _head_of(block))
+    ]
+    known = Counter(labels for _, _, labels in found)
+    for block, end, labels in found:
+        if known[labels] > 1 or _names_sender(labels):
+            _wrap_mail(block, end)
     for block in list(root.iter("pre")):
         head, gap, text = (block.text or "").lstrip("\r\n").replace("\r", "").partition("\n\n")
-        if gap and (text.strip() or len(block)) and _is_head(head.split("\n")):
+        if gap and (text.strip() or len(block)) and _names_sender(_labels(head.split("\n"))):
             _wrap_preformatted_mail(block, head, text)
 
 
-def _is_head(lines: list[str]) -> bool:
-    labels = [found[1] for line in lines if (found := _LABELLED.match(line.strip()))]
+def _labels(lines: list[str]) -> tuple[str, ...]:
+    """Returns the labels of the lines of a header; () if the lines are none."""
+    labels = [found[1].strip() for line in lines if (found := _LABELLED.match(line.strip()))]
     if not _MIN_LINES <= len(lines) <= _MAX_LINES or len(labels) < len(lines):
-        return False
-    told = any(
-        _FROM.match("".join(label.split())) or _FROM.match(label.strip()) for label in labels
-    )
-    return told and any(_CLOCK.search(line) for line in lines)
+        return ()
+    return tuple(labels) if any(_CLOCK.search(line) for line in lines) else ()
 
 
-def _end_of_head(block: HtmlElement) -> int | None:
+def _names_sender(labels: tuple[str, ...]) -> bool:
+    return any(_FROM.match("".join(label.split())) or _FROM.match(label) for label in labels)
+
+
+def _head_of(block: HtmlElement) -> tuple[int, tuple[str, ...]] | None:
     """Returns the index of the child (a line break) after which the empty line below a block's
-    header begins; None if the block does not begin with a header."""
+    header begins, and the labels of the header; None if the block does not begin with one."""
     line, lines = block.text or "", []
     for at, child in enumerate(block):
         if child.tag != "br":
@@ -363,7 +370,8 @@ def _end_of_head(block: HtmlElement) -> int | None:
             if len(lines) > _MAX_LINES:
                 return None
         elif lines:
-            return at if _is_head(lines) else None
+            labels = _labels(lines)
+            return (at, labels) if labels else None
         else:
             line = child.tail or ""
     return None

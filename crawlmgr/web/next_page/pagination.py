@@ -277,6 +277,7 @@ def _next_by_word(
     the addresses of the page itself.
     """
     best: tuple[float, str] | None = None
+    lone = {link.url for link in links if link.word == "next" and _adds_numbers(link.target, pages)}
     for link in links:
         if link.number is not None or link.word in ("previous", "first", "last"):
             continue
@@ -289,8 +290,10 @@ def _next_by_word(
             link.word == "next"
             and any(char.isdigit() for char in _bare_number(link.target.path)[0])
         )
-        leads = _leads_on(link.target, pages, group) or (
-            sure and _adds_a_page(link.target, pages, paths)
+        leads = (
+            _leads_on(link.target, pages, group)
+            or (sure and _adds_a_page(link.target, pages, paths))
+            or (lone == {link.url} and group is None)
         )
         if not leads and not (
             link.rel_next and any(moves_cursor(page, link.target) for page in pages)
@@ -351,6 +354,18 @@ def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
             and any(char.isdigit() for char in base)
         ):
             return paths.link_to(target.host, base)
+    return False
+
+
+def _adds_numbers(target: Address, pages: list[Address]) -> bool:
+    """Tells whether an address is one of `pages`, which has parameters, with further parameters
+    that are numbers: a list from a time or a number on, as in ?f=1&t=1722277075&a=2. This is
+    evidence for the only link of a page that says "next"."""
+    for page in pages:
+        own, other = dict(page.query).items(), dict(target.query).items()
+        same = (page.host, page.path) == (target.host, target.path)
+        if same and own and own < other and all(value.isdecimal() for _, value in other - own):
+            return True
     return False
 
 

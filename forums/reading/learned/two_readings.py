@@ -6,7 +6,6 @@ records, and estimate how doubtful these are.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -60,7 +59,7 @@ HEADED, SEVERAL = 0.8, 1.5
 share HEADED of them contain titles of the rules' rows and the rules found at least SEVERAL times as
 many rows."""
 ELSEWHERE, MANY = 0.5, 3
-"""The rules' texts are rejected if the models find at least MANY times as many with one tag path,
+"""The rules' texts are rejected if the models find at least MANY times as many posts with authors,
 or if no text is in both readings and the mean score of the rules' texts is less than the share
 ELSEWHERE of that of the models' texts."""
 OF_A_FORUM = 0.6
@@ -202,15 +201,17 @@ class TwoReadings:
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
         """Tells whether the models' list `learned` competes with the list `rules`. It does not if
         the page has too little text (`is_little`), or if it has the same addresses or consists of
-        headings above the rows of `rules`. Nor does it if it only adds a few links to `rules`, most
-        of them inside its rows; but it does if these links show that the rules merged several rows
-        into one (`_are_merged`)."""
+        headings above the rows of `rules`. Nor does it if it only leaves out siblings of its own
+        rows, or only adds a few links to `rules`, most of them inside its rows; but it does if
+        these links show that the rules merged several rows into one (`_are_merged`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
         added = [row.title.node for row in learned.rows if row.title.url not in urls]
         within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
-        if not added or len(learned.rows) - len(added) < len(urls):
+        if not added:
+            return not _are_siblings(rules, urls - urls_of(learned))
+        if len(learned.rows) - len(added) < len(urls):
             return True
         return (
             len(added) > FEW * len(urls)
@@ -285,7 +286,7 @@ class TwoReadings:
 
     @cached_property
     def are_posts_elsewhere(self) -> bool:
-        """Tells whether the models' posts replace those of the rules: with one tag path they are at
+        """Tells whether the models' posts replace those of the rules: those with authors are at
         least MANY times as many (the rules find only posts with times), or the two readings have no
         text in common, and the mean score of the rules' texts is less than half of that of the
         models' texts."""
@@ -293,9 +294,10 @@ class TwoReadings:
         known = [body for body in found.bodies if body is not None] if found else []
         if self.posts is None or found is None or not known:
             return False
-        paths = Counter(self.page.outline.paths[node] for node in nodes)
-        if max(paths.values()) >= MANY * len(found.spans):
-            return True
+        if len(nodes) >= MANY * len(found.spans):
+            named = sum(record.author is not None for _, record in self.posts.records())
+            if named >= MANY * len(found.spans):
+                return True
         if agreement(self.page.outline, nodes, found):
             return False
         own = best_inside(self.bodies, self.body_scores, self.page.outline, known)
@@ -411,6 +413,18 @@ class TwoReadings:
         """Tells whether a reading with these `doubt_features` is unlikely to have left out records;
         False if untrained."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
+
+
+def _are_siblings(rows: RowSet, urls: set[str]) -> bool:
+    """Tells whether the rows with the addresses `urls` differ in nothing from the other rows of
+    their list: the same parent element, tags around the title, and form of address."""
+    outline = rows.page.outline
+    kinds: dict[bool, set[tuple[int, int, str]]] = {True: set(), False: set()}
+    for row in rows.rows:
+        title = row.title
+        place = outline.parents[row.start], outline.paths[title.node], loose_pattern(title.pattern)
+        kinds[title.url in urls].add(place)
+    return kinds[True] <= kinds[False]
 
 
 def _are_headings(rows: RowSet, below: RowSet) -> bool:

@@ -37,6 +37,7 @@ class Heads:
             and (self._leads_away or self._contradicts(rows) or 2 * self._fits(rows) < counts)
         ):
             self.roles, self.texts = {}, {}  # The supposed header is a menu of the page.
+        self._name_titles(first)
 
     @property
     def all_roles(self) -> frozenset[str]:
@@ -111,6 +112,16 @@ class Heads:
             span = page.elements[cell].get("colspan") or "1"
             wide.extend([cell] * (min(int(span), 12) if span.isdigit() and int(span) else 1))
         return wide
+
+    def _name_titles(self, row: Row) -> None:
+        """Takes the last reply from the header cell above the titles if another one names it:
+        "Active topics" are topics."""
+        over = self.of(row, row.title.node)
+        others = [roles for roles in self.roles.values() if roles != over]
+        if {"topics", "last"} <= over and any("last" in roles for roles in others):
+            self.roles = {
+                at: roles - {"last"} if roles == over else roles for at, roles in self.roles.items()
+            }
 
     def _find(self, first: Row, width: int) -> None:
         page, node = self.page.outline, first.record[0]

@@ -171,6 +171,10 @@ class RowSet:
         elif named & {"replies", "views"}:
             both = {"replies", "views"} <= named
             found["replies_views"] = 1.5 if self._counts_topics() else -2.2 if both else -1.5
+        elif "topics" in named:
+            found["topics"] = 0.7
+        if sum(map(_offers_feed, rows)) >= 0.6 * n and not self.group.share("times"):
+            found["feeds"] = 0.7  # a feed each, and no time of a last reply
         inner = sum(1 for row in rows if self._leads_further(row)) / n
         found["last_thread"] = 1.5 * inner
         if _starts_with_board(self.heads.first_text):
@@ -231,6 +235,18 @@ class RowSet:
             if _is_below(link.url, row.title.url):
                 return True
         return False
+
+
+def _offers_feed(row: Row) -> bool:
+    """Tells whether a row has a link to a feed below the address of its title link."""
+    return any(
+        link.url.startswith(row.title.url)
+        and _FEED.search(link.url.removeprefix(row.title.url)) is not None
+        for link in row.links
+    )
+
+
+_FEED = re.compile(r"(?<![a-z])(?:rss|atom|feeds?|rdf)(?![a-z])", re.I)
 
 
 def _is_below(url: str, above: str) -> bool:

@@ -224,6 +224,8 @@ class ThreadFields:
         told = text_roles(label[-40:]) & {"last", "created", "edit", "joined"}
         if "last" in told:
             told -= {"created", "edit"}
+        if told == {"created"} and self._is_alone_below_last(row, time):
+            told = frozenset({"last"})  # "posted" is said of the last post then
         if not told:
             element = self.page.outline.elements[time.node]
             title = (
@@ -243,6 +245,14 @@ class ThreadFields:
         ):
             told = frozenset({"created"})
         return told - {"created"} if "last" in told else told
+
+    def _is_alone_below_last(self, row: Row, time: Time) -> bool:
+        """Tells whether a time is the only one of its cell, and the header cell names the last
+        reply and not the creation."""
+        cell = self.heads.cell(row, time.node)
+        return self.heads.of(row, time.node) & {"last", "created"} == {"last"} and not any(
+            self.heads.cell(row, other.node) == cell for other in row.times if other is not time
+        )
 
     def _label(self, row: Row, time: Time) -> str:
         """Returns the label of a time: the words before it in the same text node if they name a

@@ -24,6 +24,8 @@ _AUTHOR = re.compile(
 _TALLY = re.compile(
     r"\d[\d.,]*\s+[^\W\d_]+$"
 )  # a number followed by one word, such as "273 points"
+_PARTS = re.compile(r"[,，、;；]")
+_SIGNS = 8  # largest number of characters of a name without letters and digits
 
 
 class Person(NamedTuple):
@@ -64,7 +66,7 @@ class ThreadPeople(ThreadFields):
                     name = told
                 name = clean_name(name) if starts_by(name) else name.strip(" :：,，")
                 if name and not self._again(row, found, name, link.node):
-                    roles = self._person_roles(
+                    roles = self._titled_roles(link.node) or self._person_roles(
                         row, link.node, self.page.outline.piece_from[link.node]
                     )
                     found.append(Person(name, link.node, roles))
@@ -102,6 +104,19 @@ class ThreadPeople(ThreadFields):
             return False
         return self.heads.cell(row, node) == self.heads.cell(row, people[-1].node)
 
+    def _titled_roles(self, node: int) -> frozenset[str]:
+        """Returns "created" and "last" if the tooltip of the link at `node`, or of its image, says
+        in two parts that a person began the thread and wrote last; empty otherwise."""
+        elements = self.page.outline.elements
+        for inside in range(node, min(self.page.outline.ends[node], node + 6)):
+            parts = _PARTS.split(elements[inside].get("title") or "")
+            told = [text_roles(part) for part in parts] if len(parts) > 1 else []
+            if any("last" in roles for roles in told) and any(
+                roles & {"author", "created"} and "last" not in roles for roles in told
+            ):
+                return frozenset({"created", "last"})
+        return frozenset()
+
     def _image_name(self, node: int) -> str:
         outline = self.page.outline
         own = unquote(self.page.link_at[node].url.rstrip("/").rsplit("/", 1)[-1]).lstrip("@~")
@@ -127,7 +142,11 @@ class ThreadPeople(ThreadFields):
         )
         if self._name_column and not told:
             pieces, (by_shape, column) = self.page.outline.pieces, self._name_column
-            texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
+            texts = [
+                at
+                for at in reversed(row.pieces)
+                if self._may_be_name(row, at) or _is_sign(pieces[at].text)
+            ]
             named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
             # An icon before the name (in pinned rows) shifts its sibling index: compare positions
@@ -138,7 +157,7 @@ class ThreadPeople(ThreadFields):
             if at is not None:
                 text, node, _ = pieces[at]
                 return [
-                    Person(clean_name(text), node, frozenset()),
+                    Person(clean_name(text) or text.strip(), node, frozenset()),
                     *(other for other in found if other.node != node),
                 ]
         return found
@@ -224,9 +243,19 @@ class ThreadPeople(ThreadFields):
         """Returns the column in which at least 80 % of the rows have a text that can be a name, and
         not always the same one; None if there is none. Of several, the column with the best
         position relative to the title (rank of `_name_places`) is taken, of equal rank the first.
-        With `by_shape`, texts in elements of the same shape count as one column.
+        With `by_shape`, texts in elements of the same shape count as one column. Up to half of the
+        names may consist of signs: "*", "---".
         """
         names: dict[str, list[str]] = defaultdict(list)
+        signs = Counter(
+            column
+            for row in self.rows
+            for column in {
+                self._place(row, self.page.outline.pieces[at].node, by_shape)
+                for at in row.pieces
+                if _is_sign(self.page.outline.pieces[at].text)
+            }
+        )
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
             for at, place in self._name_places(row, by_shape):
@@ -236,7 +265,8 @@ class ThreadPeople(ThreadFields):
         found = [
             (places[column].most_common(1)[0][0], order, column)
             for order, (column, texts) in enumerate(names.items())
-            if len(texts) >= 0.8 * len(self.rows) and len(set(texts)) >= min(3, len(self.rows))
+            if len(texts) + min(signs[column], len(texts)) >= 0.8 * len(self.rows)
+            and len(set(texts)) >= min(3, len(self.rows))
         ]
         return min(found)[2] if found else None
 
@@ -443,7 +473,7 @@ class ThreadPeople(ThreadFields):
         if not people:
             return None, None
         lasts = [person for person in people if "last" in person.roles]
-        firsts = [person for person in people if "last" not in person.roles]
+        firsts = [p for p in people if "last" not in p.roles or "created" in p.roles]
         firsts.sort(key=lambda person: not person.roles & {"author", "created"})
         if last is not None and len(firsts) > 1 and not lasts:
             near = [
@@ -469,6 +499,11 @@ class ThreadPeople(ThreadFields):
             ):
                 firsts, lasts = [], [person]
         return (firsts[0].name if firsts else None), (lasts[0].name if lasts else None)
+
+
+def _is_sign(text: str) -> bool:
+    """Tells whether a text has no letter or digit and is short, as the names of some people are."""
+    return 0 < len(text.strip()) <= _SIGNS and not any(map(str.isalnum, text))
 
 
 def _bare(column: str) -> str:

@@ -87,7 +87,9 @@ def _place(posts: PostSpans, node: int) -> int:
         return _NONE
     text = outline.text(node)
     is_none = length <= 40 and _is_label(posts, node) or posts.is_title(text) or _is_foot(text)
-    return _NONE if is_none else _TEXT
+    # the text of a post may be a number
+    told = is_none and not any(map(str.isalpha, text)) and is_called_text(page, node)
+    return _NONE if is_none and not (told and page.moment(text) is None) else _TEXT
 
 
 def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:

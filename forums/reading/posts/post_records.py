@@ -14,6 +14,7 @@ from lxml.html import HtmlElement
 from crawlmgr.text.dates import Moment
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
+from forums.reading.page_times import Time
 from forums.reading.patterns import leads_to
 from forums.reading.posts.bodies import is_called_text, paragraphs
 from forums.reading.posts.post_set import PostSet, is_post_time
@@ -352,14 +353,14 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
     None if no such post is found.
 
     It is the element with the longest text among those that contain a time and an author and come
-    before the replies; if there is none, a text below a page header that holds the post's author
-    and time (see `_below_head`).
+    before the replies; if there is none, a text apart from the row that holds the post's author
+    and time (see `_beside_byline`).
     """
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
     least = 8 if page.is_dense else 20
     for time in page.times_in(0, first.start):
-        if not is_post_time(page, time):
+        if not is_post_time(page, time) or _is_after(time, posts):
             continue
         node = time.node
         while (above := outline.parents[node]) >= 0 and not outline.contains(
@@ -385,28 +386,51 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
                 and not _repeats(page, other, posts)
             ):
                 best = other
-    return best or _below_head(page, posts, least)
+    return best or _beside_byline(page, posts, least)
 
 
-def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
-    """Returns the first post of a thread if its author and time are in the page's header and its
-    text comes separately, before the first reply; None if there is none. `least`: smallest number
-    of characters of the text."""
+def _is_after(time: Time, posts: PostSet) -> bool:
+    """Tells whether a time is later than all `posts`, as the clock in the head of a page is: then
+    it is not that of the post they reply to. Times are compared as finely as both are known."""
+    newest = max(posts.spans, key=lambda span: span.anchor.moment.value).anchor.moment
+    unknown = max(newest.precision_seconds, time.moment.precision_seconds)
+    return (time.moment.value - newest.value).total_seconds() > unknown
+
+
+def _beside(page: Page, node: int, end: int, time: Time) -> Iterator[Span]:
+    """Yields the nodes from the element `node`, which holds a time, to `end`, and those of the
+    element before it, if this holds no time, and of itself."""
+    yield Span(node, end, time)
+    outline = page.outline
+    before = [child for child in page.outline.children(outline.parents[node]) if child < node]
+    if before and not page.times_in(before[-1], node):
+        yield Span(before[-1], outline.ends[node], time)
+
+
+def _beside_byline(page: Page, posts: PostSet, least: int) -> PostSet | None:
+    """Returns the first post of a thread if its author and time are in a header or row of their own
+    and its text comes separately, before the first reply: below the header, or in the element just
+    above the row; None if there is none. `least`: smallest number of characters of the text."""
     first, outline = posts.spans[0], page.outline
     for time in page.times_in(0, first.start):
         apart = abs((first.anchor.moment.value - time.moment.value).total_seconds()) >= 60
         if not apart or not is_post_time(page, time) or page.is_aside(time.node):
             continue
+        if _is_after(time, posts):
+            continue
         node = time.node
         for _ in range(4):
-            other = PostSet(page, [Span(node, first.start, time)])
-            if other.people[0] and other.has_byline(0):
-                written = (
-                    other.body_lengths[0] >= least and _written(page, other.bodies[0]) >= least // 2
-                )
-                if written and other.plain_share >= 0.8 and not _repeats(page, other, posts):
+            for span in _beside(page, node, first.start, time):
+                other = PostSet(page, [span])
+                if (
+                    other.people[0]
+                    and other.has_byline(0)
+                    and other.body_lengths[0] >= least
+                    and _written(page, other.bodies[0]) >= least // 2
+                    and other.plain_share >= 0.8
+                    and not _repeats(page, other, posts)
+                ):
                     return other
-                break
             node = outline.parents[node]
             if node < 0 or outline.contains(node, first.anchor.node):
                 break

@@ -433,3 +433,25 @@ def test_next_pages_of_real_forum_pages() -> None:
         right += (found.next and address(found.next)) == (wanted and address(wanted))
         total += 1
     assert right / total >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("link", "follow"),
+    [
+        ("-&gt;&gt;=list.php?f=1&t=1722277075&a=2", "list.php?f=1&t=1722277075&a=2"),
+        ("Older=list.php?f=1&upto=881", "list.php?f=1&upto=881"),
+        ("»=list.php?f=2&a=2", None),
+        ("»=list.php?f=1&view=newest", None),
+        ("»=list.php?t=55", None),
+    ],
+)
+def test_a_lone_arrow_to_the_same_list_from_a_number_on_is_the_next_page(
+    link: str, follow: str | None
+) -> None:
+    found = read("list.php?f=1", row("Write=post.php?f=1", link) + THREADS).next
+    assert found == (follow and urljoin(SITE, follow))
+
+
+def test_arrows_to_several_lists_are_no_next_page() -> None:
+    links = row("»=list.php?f=1&c=2", "»=list.php?f=1&c=3", "»=list.php?f=1&c=4")
+    assert read("list.php?f=1", links + THREADS).next is None
