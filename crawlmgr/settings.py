@@ -144,7 +144,10 @@ STORED_TIMES = {
     "crawlmgr.Node": {"heartbeat": 1, "dispatched": 1},
     "crawlmgr.Export": {"next_at": 367},
     "crawlmgr.BackupPlan": {"next_at": 367},
-    "forums.Board": {"next_visit": 32, "next_until": 32, "rests_until": 32, "last_visit": 1},
+    "forums.Board": {
+        **dict.fromkeys(("next_visit", "next_until", "rests_until"), 32),
+        **dict.fromkeys(("last_visit", "complete_at", "watched_since", "read_since"), 1),
+    },
     "forums.OverviewSource": {"rests_until": 32, "read_at": 1},
     "forums.Visit": {"started": 1, "finished": 1},
     "focused.Topic": {"next_run": 367},

@@ -267,7 +267,9 @@ class Storing:
             return _NoPage(item, UrlState.REFUSED, _problem(response), landed)
         if passing and item.attempts < tries:
             return _NoPage(item, None, _problem(response), landed)
-        if passing or (response.failure is not None and not response.body):
+        # what arrived of a page that ends early each time is read, and the page marked as cut
+        arrived = response.failure is Failure.truncated and response.status < 300
+        if passing and not arrived or (response.failure is not None and not response.body):
             return _NoPage(item, UrlState.FAILED, _problem(response), landed)
         return None
 

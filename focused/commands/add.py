@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
-from crawlmgr.management.base import Result, say
+from crawlmgr.management.base import Missing, Result, say
 from focused.judge.relevance import Relevance
 from focused.topic import readings, topics
 from focused.topic.definition import (
@@ -63,7 +63,9 @@ def run(options: dict[str, Any]) -> Result:
         documents = read_named_documents(options["documents"]) if options["documents"] else []
         value, bad = topic_from_files(options["name"], options["seeds"], (), options["keywords"])
         for line in bad:
-            say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
+            say(
+                f"{options['seeds'].name}, line {line.number}: {line.reason}, left out: {line.text}"
+            )
         ontology = read_ontology(options["ontology"]) if options["ontology"] else None
         large = ontology is not None and len(ontology.labels) > MAX_CONCEPTS
         topic = topics.add(
@@ -105,7 +107,8 @@ def run(options: dict[str, Any]) -> Result:
         "top_words": [shown.get(word, word) for word, _ in words],
     }
     text = f"Topic {topic.pk}: {topic.name}, {len(value.seeds)} seeds, {len(documents)} samples"
-    return Result(document, f"{text}\n{', '.join(document['top_words'])}")
+    missing = [Missing("lines of the seeds", len(bad), bad[0].reason)] if bad else []
+    return Result(document, f"{text}\n{', '.join(document['top_words'])}", missing=missing)
 
 
 def _keywords(

@@ -69,10 +69,11 @@ def _plain(value: Any) -> Any:
 
 
 class BadLine(NamedTuple):
-    """A line of a list of seeds that cannot be taken: its number, from 1, and its text."""
+    """A line of a list of seeds that cannot be taken: its number, from 1, its text, and why."""
 
     number: int
     text: str
+    reason: str = "no URL"
 
 
 _HEADS = frozenset("url urls address link href website site seed loc 网址 链接 地址 連結".split())
@@ -108,8 +109,16 @@ def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
         try:
             seeds.update(dict.fromkeys(_addresses(text)))
         except ValueError:
-            bad.append(BadLine(number, text))
+            lacking = "://" not in text and "." in text and _is_address(f"http://{text}")
+            bad.append(BadLine(number, text, *(["no http:// before it"] if lacking else [])))
     return list(seeds), bad
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(_addresses(text))
+    except ValueError:
+        return False
 
 
 def _addresses(text: str) -> list[str]:

@@ -19,10 +19,11 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Stored
 from crawlmgr.frontier import frontier
 from crawlmgr.frontier.frontier import NewUrl
-from crawlmgr.models import Event, Run, RunState, Url, events
+from crawlmgr.models import Event, Page, Run, RunState, Url, UrlState, events
 from crawlmgr.runs import runs
 from crawlmgr.web.http import fetch_pool
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from tests.site.misbehaviour import misbehave
 from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -224,3 +225,19 @@ def test_a_slice_that_breaks_leaves_no_thread_behind(settings: LazySettings) -> 
     for thread in left:
         thread.join(fetch_pool.IDLE_SECONDS / 2)  # without a signal, an idle thread lives longer
     assert not any(thread.is_alive() for thread in left)
+
+
+@pytest.mark.parametrize("name", ["truncated", "truncated-chunks"])
+def test_what_arrived_of_a_page_that_ends_early_each_time_is_read_and_marked(
+    settings: LazySettings, name: str
+) -> None:
+    settings.CRAWLERS = {"reading": "tests.crawlmgr.test_engine.Reading"}
+    with LocalSite() as site:
+        misbehave(site)
+        run = runs.create(
+            "reading", "a run", parameters={"links": [site.url(f"/bad/{name}")]}, now=NOW, start=False
+        )
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+    url = Url.objects.get(run=run)
+    pages = list(Page.objects.filter(run=run).values_list("failure", "cut"))
+    assert (url.state, pages) == (UrlState.DONE, [("truncated", "body")])

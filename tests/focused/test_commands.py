@@ -58,22 +58,18 @@ def test_add_crawl_and_compare(
     capsys: pytest.CaptureFixture[str], files: Any, tmp_path: Path
 ) -> None:
     web, seeds, samples = files
-    added = run(
-        capsys,
-        "add",
-        "crawlers",
-        "--seeds",
-        str(seeds),
-        "--documents",
-        str(samples),
-        "--keywords",
-        "crawler=0.5",
-    )
+    words = ("add", "crawlers", "--seeds", str(seeds), "--documents", str(samples))
+    with pytest.raises(CommandError, match="Not complete. 1 lines of the seeds: no URL"):
+        run(capsys, *words, "--keywords", "crawler=0.5")
+    added = json.loads(capsys.readouterr().out)
     assert (
         added["seeds"] == 2
         and added["documents"] == 2
         and added["bad_lines"] == [{"line": 3, "text": "no address"}]
     )
+    assert not added["complete"] and added["missing"] == [
+        {"what": "lines of the seeds", "count": 1, "reason": "no URL"}
+    ]
     assert Topic.objects.get().keywords == {"crawler": 0.5}
     crawled = run(
         capsys,

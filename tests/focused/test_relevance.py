@@ -117,10 +117,15 @@ def test_seeds_files_report_bad_lines_and_go_on():
         "http://site.example/b",
         "ftp://x/",
         "nonsense",
+        "c.example/board",
     ]
     seeds, bad = read_seeds(lines)
     assert seeds == ["http://site.example/b"]
-    assert [(line.number, line.text) for line in bad] == [(5, "ftp://x/"), (6, "nonsense")]
+    assert bad == [
+        (5, "ftp://x/", "no URL"),
+        (6, "nonsense", "no URL"),
+        (7, "c.example/board", "no http:// before it"),
+    ]
 
 
 @pytest.mark.parametrize(
