@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.next_page.pagination import find_pages
+from crawlmgr.web.next_page.pagination import Answered, find_pages
 from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.forms import BUTTONS, Submission
 from crawlmgr.web.url import UrlError, canonical
@@ -30,7 +30,6 @@ _DIGITS = re.compile(r"\d{1,9}")
 _WHOLE = re.compile(
     r"\b(?:all|alles?|tous|toutes|todos|todas|tutt[ie]|wszystkie|все)\b|全部|所有|すべて|전체", re.I
 )
-_SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
 _STATE = "__VIEWSTATE"
 _TYPED = ("text", "search", "number")
 _UNASKED = ("password", "file", "email", "textarea", "tel")
@@ -83,21 +82,19 @@ def next_page(
     `size` is the number of records of a full page, or 0 if the current page has fewer; then the
     form's input for page numbers is not used. `may_post` permits forms that are sent by POST.
     """
-    found = find_pages(root, url)
-    if found.next is not None and found.next != url and _same_site(found.next, url):
-        return NextPage(Submission("GET", found.next, "", ""), "link")
-    rest = _by_rest(root, url, bound, number, charset, shown)
-    # The page has a pager with its own number marked but no next page: it is the last page.
-    further = (
-        None
-        if found.pages and found.current is not None
-        else _by_echo(root, url, bound, number, charset)
-        or _by_count(root, url, charset, shown.records)
-    ) or rest
-    if further is None and found.pages and found.current is not None:
-        return None
+    found = find_pages(
+        root,
+        url,
+        lambda target: _same_site(target, url) and not _is_of(target, shown.records),
+        Answered(number, lambda target: _repeats(target, url, bound, charset)),
+    )
+    further = found.next if found.next != url else None
+    further = further or _by_rest(root, url, bound, number, charset, shown)
     if further is not None:
         return NextPage(Submission("GET", further, "", ""), "link")
+    # The page has a pager with its own number marked but no next page: it is the last page.
+    if found.pages and found.current is not None:
+        return None
     forms = forms_of_tree(root, url)
     loaded = _by_script_button(root, url)
     if loaded is not None:
@@ -114,28 +111,13 @@ def _same_site(target: str, url: str) -> bool:
     return urlsplit(target).hostname == urlsplit(url).hostname
 
 
-def _by_echo(
-    root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str
-) -> str | None:
-    """Returns the address of a link to page `number + 1`; None if there is none. The text of the
-    link says "next" or is that number, and its address repeats the query (`bound`) under the same
-    path or differs from `url` only by a larger number.
-    """
-    wanted = {(name, value.casefold()) for name, value in bound.items() if value}
-    # If no terms were sent, the link must repeat the current address's own query parameters.
-    wanted = wanted or {(name, value.casefold()) for name, value in _pairs(url, charset)}
-    numbered = None
-    for element, target, is_here in _links(root, url):
-        in_address = {(name, value.casefold()) for name, value in _pairs(target, charset)}
-        repeats = is_here and bool(wanted) and wanted <= in_address
-        if target == url or not (repeats or _counts_on(url, target)):
-            continue
-        text = " ".join((element.text_content() or "").split())
-        if page_direction(text) == "next":
-            return target
-        if page_number(text) == number + 1:
-            numbered = numbered or target
-    return numbered
+def _repeats(target: str, url: str, bound: Mapping[str, str], charset: str) -> bool:
+    """Tells whether an address repeats the query (`bound`; if it has no value, the parameters of
+    the page's own address `url`) under the page's path."""
+    asked = [(name, value) for name, value in bound.items() if value] or _pairs(url, charset)
+    wanted = {(name, value.casefold()) for name, value in asked}
+    told = {(name, value.casefold()) for name, value in _pairs(target, charset)}
+    return urlsplit(target).path == urlsplit(url).path and bool(wanted) and wanted <= told
 
 
 def _links(root: HtmlElement, url: str) -> Iterator[tuple[HtmlElement, str, bool]]:
@@ -189,32 +171,6 @@ def _by_rest(
     return None
 
 
-def _by_count(
-    root: HtmlElement, url: str, charset: str, records: frozenset[str] = frozenset()
-) -> str | None:
-    """Returns the address of the link that is declared or named as the next page and counts on,
-    although it does not repeat the query: it has this page's path and a number that is larger than
-    in the page's own address, where one without it counts as 0, and is none of the page's
-    `records`. None if there is none, or if there are several."""
-    before = dict(_pairs(url, charset))
-    found: dict[bool, set[str]] = {True: set(), False: set()}
-    for element, target, is_here in _links(root, url):
-        declared = "next" in (element.get("rel") or "").lower().split()
-        text = " ".join((element.text_content() or "").split())[:_LONGEST_WORD]
-        if (
-            is_here
-            and (declared or page_direction(text) == "next")
-            and not _is_of(target, records)
-            and any(
-                _DIGITS.fullmatch(value) and int(value) > _number_in(before.get(name, ""))
-                for name, value in _pairs(target, charset)
-            )
-        ):
-            found[declared].add(target)
-    one = found[True] or found[False]
-    return one.pop() if len(one) == 1 else None
-
-
 def _number_in(value: str) -> int:
     return int(value) if _DIGITS.fullmatch(value) else 0
 
@@ -238,19 +194,6 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
                 if _same_site(target, url):
                     return target
     return None
-
-
-def _counts_on(url: str, target: str) -> bool:
-    """Tells whether `target` differs from `url` only in one number, which is larger in `target`, or
-    only in that `target` adds the number 2 to the path."""
-    own, other = urlsplit(url), urlsplit(target)
-    first, second = (f"{parts.path}?{parts.query}" for parts in (own, other))
-    if _DIGITS.sub("#", first) == _DIGITS.sub("#", second):
-        pairs = zip(_DIGITS.findall(first), _DIGITS.findall(second), strict=True)
-        steps = [int(after) - int(before) for before, after in pairs if before != after]
-        return len(steps) == 1 and steps[0] > 0
-    added = other.path.removeprefix(own.path.rstrip("/"))
-    return other.query == own.query and bool(own.path.strip("/")) and bool(_SECOND.fullmatch(added))
 
 
 def _pairs(url: str, charset: str) -> list[tuple[str, str]]:

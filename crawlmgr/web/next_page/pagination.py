@@ -68,25 +68,52 @@ class PageLinks(NamedTuple):
     numbered: tuple[tuple[int, str], ...] = ()
 
 
+class Answered(NamedTuple):
+    """What is known of a page that answers a query: which page of the answer it is (`number`), and
+    a function that tells whether an address repeats the query."""
+
+    number: int
+    repeats: Callable[[str], bool]
+
+
 def _any_address(_url: str) -> bool:
     """The default of `find_pages`: accepts every address."""
     return True
 
 
 def find_pages(
-    root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_address
+    root: HtmlElement,
+    url: str,
+    fits: Callable[[str], bool] = _any_address,
+    answered: Answered | None = None,
 ) -> PageLinks:
     """Finds the pagination links of the page at `url`. Every field of the result is None or () if
     there are none.
 
     `root` is the page's tree, whose <base href> is honoured. Ignored are small pagers beside titles
     of a list, and links to the previous or next thread, also as `rel=next`. `fits` tells whether an
-    address can be a page of the same list or thread. Time and memory are linear in the number of
-    links, of which at most MAX_LINKS are examined.
+    address can be a page of the same list or thread. Where nothing shows the next page of an answer
+    to a query (`answered`), nor that it is the last, weaker evidence is enough: see
+    `_next_of_answer`. Time and memory are linear in the number of links, of which at most MAX_LINKS
+    are examined.
     """
     base = _base(root, url)
     links = [link for link in _candidates(root, base) if fits(link.url)]
     pages = [address(url), *(address(other) for other in _other_names(root, base))]
+    found = _of_links(root, base, links, pages, fits)
+    is_last = bool(found.pages) and found.current is not None
+    if answered is None or is_last or found.next not in (None, url):
+        return found
+    return found._replace(next=_next_of_answer(links, pages[0], answered, _Paths(root, base)))
+
+
+def _of_links(
+    root: HtmlElement,
+    base: str,
+    links: list[PageLink],
+    pages: list[Address],
+    fits: Callable[[str], bool],
+) -> PageLinks:
     group = best_group(links, pages)
     follow = _next_by_group(group, links) if group is not None else None
     next_links = [("numbers", follow)]
@@ -331,6 +358,34 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
     )
     # a site's home page can be the first page of a list whose second page has a path of its own
     return front and any(slot.named and slot.number == 2 for slot in slots(target))
+
+
+def _next_of_answer(
+    links: list[PageLink], page: Address, answered: Answered, paths: _Paths
+) -> str | None:
+    """Returns the address of the page after `page`, which answers a query: that of the first link
+    that says "next" or has the next page's number as text, and whose address repeats the query or
+    differs from the page's own by one larger number; or that of the only link that says "next", has
+    the page's path, and counts further than the page's own address, where what it lacks counts as
+    0. None if there is none.
+    """
+    said = [link for link in links if link.word == "next" or link.rel_next]
+    own = {slot.template: slot.number for slot in slots(page)}
+    for link in (*said, *(link for link in links if link.number == answered.number + 1)):
+        counted = any(
+            slot.number > own.get(slot.template, slot.number) for slot in slots(link.target)
+        )
+        if answered.repeats(link.url) or counted or _adds_a_page(link.target, [page], paths):
+            return link.url
+    before = {name: int(value) for name, value in page.query if value.isdecimal()}
+    further = [
+        link
+        for link in said
+        if (link.target.host, link.target.path) == (page.host, page.path)
+        and any(v.isdecimal() and int(v) > before.get(name, 0) for name, v in link.target.query)
+    ]
+    urls = {link.url for link in further if link.rel_next} or {link.url for link in further}
+    return urls.pop() if len(urls) == 1 else None
 
 
 def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:

@@ -4,7 +4,7 @@ whether two addresses are pages of the same list."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -390,6 +390,21 @@ def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bo
         or (key in own and _tail_counts(own[key], other[key]))
         for key in changed
     ) and any(key not in own or own[key] != other.get(key) for key in changed)
+
+
+def shows_otherwise(own: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Tells whether the query `other` adds or changes only parameters that choose the part, the
+    order or the look of the list that `own` shows; both map names to values.
+
+    >>> shows_otherwise({"do": "find"}, {"do": "find", "@sort": "name", "p": "2"})
+    True
+    >>> shows_otherwise({"do": "find"}, {"do": "show", "p": "2"})
+    False
+    """
+    changed = [name.strip("@:_") for name, value in other.items() if own.get(name) != value]
+    return all(
+        any(names.fullmatch(name) for names in (COUNTERS, _NOISE, _SIZE)) for name in changed
+    )
 
 
 def moves_cursor(page: Address, target: Address) -> bool:
