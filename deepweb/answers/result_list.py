@@ -7,13 +7,14 @@ import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from crawlmgr.text.dates_shapes import LONGEST_WHOLE, whole_parts
+from crawlmgr.web.next_page.pagination_urls import shows_otherwise
 from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.outline import Outline
 from crawlmgr.web.pages.records import Record, records_around
@@ -46,13 +47,6 @@ _COUNT_NAME = re.compile(
 _COUNT_WORDS = re.compile(
     r"\d[\d.,]* ?(?:hits?|views?|matches|visits|downloads|次(?:浏览|点击|下载)?)", re.I
 )
-_VIEW = re.compile(
-    r"(?:^|[^a-z])(?:page(?:no|num|nr|size)?|p|pg|start(?:with|at|row)?|offset|from|skip|first|rows"
-    r"|limit|per_?page|size|sort\w*|order\w*|dir\w*|desc|asc|view|layout|mode|format|lang)"
-    r"(?:$|[^a-z])",
-    re.I,
-)
-"""Names of parameters that only choose the part, the order or the look of a list."""
 _ECHOED = 3
 _MAX_DETAILS, _NEARLY_ALL = 6, 0.8
 """Links that a record has at the most beside its own, and the share that must lie in records."""
@@ -319,7 +313,7 @@ def _anchors(
     list. `echo` are the values of the query.
     """
     own = urlsplit(url)
-    asked = {name for name, value in echo if value.strip()}
+    asked = frozenset(name for name, value in echo if value.strip())
     beside = _nodes_in(page, _BESIDE)
     found = []
     for node in range(len(page)):
@@ -333,7 +327,7 @@ def _anchors(
         if (
             parts.path == own.path
             and parts.netloc == own.netloc
-            and _is_same_list(_raw_query(page, node, url), own.query, asked)
+            and _is_same_list(urljoin(url, page.elements[node].get("href").strip()), url, asked)
         ):
             continue
         if page_direction(text) or parts.path == own.path and page_number(text) is not None:
@@ -363,21 +357,16 @@ def _without_filters(page: Outline, anchors: Sequence[_Anchor], path: str) -> li
     return [anchor for anchor in anchors if anchor.node not in dropped]
 
 
-def _raw_query(page: Outline, node: int, url: str) -> str:
-    """Returns the query string of a link as the page has it."""
-    return str(urlsplit(urljoin(url, (page.elements[node].get("href") or "").strip())).query)
-
-
-def _is_same_list(query: str, own: str, asked: Collection[str]) -> bool:
-    """Tells whether an address with the same path as this page probably shows the same list, or the
-    answer to another query: its query string repeats an input of the query (`asked`), adds or
-    changes nothing but what counts and orders, or one of the two query strings is empty. A program
-    with one path for everything shows lists and records by the values of the same parameters."""
-    theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
+def _is_same_list(target: str, url: str, asked: frozenset[str]) -> bool:
+    """Tells whether an address with the same path as this page (`url`) probably shows the same
+    list, or the answer to another query: its query string repeats an input of the query (`asked`),
+    one of the two query strings is empty, or it keeps a part of the page's own and changes only what
+    counts and orders. A program with one path for everything shows lists and
+    records by the values of the same parameters."""
+    theirs, mine = (dict(parse_qsl(urlsplit(each).query)) for each in (target, url))
     if not theirs or not mine or asked & theirs.keys():
         return True
-    changed = {name for name, value in theirs.items() if mine.get(name) != value}
-    return all(_VIEW.search(name) for name in changed)
+    return bool(mine.items() & theirs.items()) and shows_otherwise(mine, theirs)
 
 
 def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:

@@ -33,6 +33,7 @@ def rows(*links: str) -> str:
         ("/doku.php?do=search&id=start&q=river", "/doku.php?id=games:n{}"),
         ("/index.php?action=search&q=river", "/index.php?action=show&record={}"),
         ("/view?id=0&q=river&lang=en", "/view?id=1{}&lang=en"),
+        ("/?q=river", "/?p={}"),
         ("/s?q=river", "http://other.org/page/{}"),
     ],
 )

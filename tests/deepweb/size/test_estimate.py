@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deepweb.answers.retrieved import Term
 from deepweb.size import estimate
 from deepweb.size.coverage import Estimate
 
@@ -62,3 +63,32 @@ def test_methods_that_contradict_each_other_give_no_size(
     monkeypatch.setattr(estimate, "size_of", lambda _session: Estimate(*sized, "", 50))
     estimate.size_up(one)
     assert (one.harvest.low, one.harvest.high, one.harvest.unknown) == told
+
+
+def listing(entries: list[Any], whole: Any = None, known: range = range(60)) -> Any:
+    log = type("Log", (list,), {"listing": lambda self: whole})(entries)
+    return SimpleNamespace(log=log, known=set(known))
+
+
+def answer(found: range, total: int | None, *values: str) -> Any:
+    query = tuple(Term("q", value) for value in values)
+    return SimpleNamespace(found=list(found), total=total, choice=SimpleNamespace(query=query))
+
+
+def test_an_answer_that_lists_the_database_is_its_size() -> None:
+    whole = answer(range(60), None, "")
+    assert estimate._listed(listing([whole], whole)) == Estimate(60, 60, "", 0)
+    # other queries found records that it lacks
+    assert estimate._listed(listing([whole], whole, range(80))) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "total", "size"),
+    [("", 200, 200), ("river", 200, None), ("", 59, None), ("", None, None)],
+)
+def test_a_total_stated_for_a_query_without_any_value_is_the_size(
+    value: str, total: int | None, size: int | None
+) -> None:
+    found = estimate._listed(listing([answer(range(20), total, value)]))
+    assert (found and found.low) == size
+    assert found is None or found.high is not None and 200 < found.high <= 210
