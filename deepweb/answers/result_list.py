@@ -360,9 +360,9 @@ def _without_filters(page: Outline, anchors: Sequence[_Anchor], path: str) -> li
 def _is_same_list(target: str, url: str, asked: frozenset[str]) -> bool:
     """Tells whether an address with the same path as this page (`url`) probably shows the same
     list, or the answer to another query: its query string repeats an input of the query (`asked`),
-    one of the two query strings is empty, or it keeps a part of the page's own and changes only what
-    counts and orders. A program with one path for everything shows lists and
-    records by the values of the same parameters."""
+    one of the two query strings is empty, or it keeps a part of the page's own and changes only
+    what counts and orders. A program with one path for everything shows lists and records by the
+    values of the same parameters."""
     theirs, mine = (dict(parse_qsl(urlsplit(each).query)) for each in (target, url))
     if not theirs or not mine or asked & theirs.keys():
         return True
