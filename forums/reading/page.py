@@ -322,7 +322,7 @@ def read_as(second: TwoReadings, kind: PageKind, rules: KindRules | None = None)
     if kind is PageKind.index:
         return _index(page, second.boards, base, rules)
     if kind is PageKind.thread:
-        posts = [] if second.are_posts_elsewhere else _posts(page, second.found)
+        posts = [] if second.are_posts_elsewhere else _posts(page, second)
         posts = posts or (list(second.posts.records()) if second.posts else [])
         posts = [second.mail] if second.mail else second.marked.over(posts)
         if rules:
@@ -431,12 +431,13 @@ def _thread_list(second: TwoReadings, base: PageReading, rules: KindRules | None
     return Read(reading, tuple(element for element, _ in pairs))
 
 
-def _posts(page: Page, found: BestCandidates) -> list[tuple[HtmlElement, PostRecord]]:
+def _posts(page: Page, second: TwoReadings) -> list[tuple[HtmlElement, PostRecord]]:
+    found = second.found
     if not found.posts or found.posts.quality * 1.8 < MIN_QUALITY:
         return []
     opening = opening_post(page, found.posts)
     only = None if opening or len(found.posts.spans) > 1 else _only_reply(page, found)
-    parts = [posts for posts in (opening, found.posts, only) if posts]
+    parts = [posts for posts in (opening, second.with_texts(found.posts), only) if posts]
     return [pair for posts in parts for pair in PostRows(posts).records()]
 
 

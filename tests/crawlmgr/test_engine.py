@@ -235,7 +235,11 @@ def test_what_arrived_of_a_page_that_ends_early_each_time_is_read_and_marked(
     with LocalSite() as site:
         misbehave(site)
         run = runs.create(
-            "reading", "a run", parameters={"links": [site.url(f"/bad/{name}")]}, now=NOW, start=False
+            "reading",
+            "a run",
+            parameters={"links": [site.url(f"/bad/{name}")]},
+            now=NOW,
+            start=False,
         )
         assert engine.run_slice(run.pk) == RunState.FINISHED
     url = Url.objects.get(run=run)

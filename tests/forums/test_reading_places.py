@@ -188,3 +188,21 @@ def test_a_text_without_letters_is_read_where_texts_stand(text: str) -> None:
         f"{text}<br></td></tr></table></div></td></tr></table>"
     )
     assert [one.text for one in posts(page, "http://www.forum.example/thread-1-1-1.html")] == [text]
+
+
+@pytest.mark.parametrize("between", ["<hr>", "", "<div class='tools'></div>"])
+def test_a_text_after_the_block_of_its_author_belongs_to_it(between: str) -> None:
+    top = (
+        "<div class='card'><div class='media'><a href='?user-9.htm'><img src='a.png'></a><div>"
+        "<h4>Lamp</h4><div><span><a href='?user-9.htm'>natalia</a></span> <span>1 month ago</span>"
+        f" <span>208</span></div></div></div>{between}<div class='message'>{SAID[3]}</div></div>"
+    )
+    made = "".join(
+        f"<li class='media post' id='{nth}'><a href='?user-{nth}.htm'><img src='a.png'></a><div>"
+        f"<div><span><a href='?user-{nth}.htm'>{NAMES[nth]}</a></span> <span>{20 - nth} days ago"
+        f"</span> <span>{nth}</span></div><div class='message mt'>{SAID[nth]}</div></div></li>"
+        for nth in range(3)
+    )
+    found = posts(f"{top}<ul>{made}</ul>", "http://forum.example/?thread-35.htm")
+    assert [one.author for one in found] == ["natalia", *NAMES[:3]]
+    assert [one.text for one in found] == [SAID[3], *SAID[:3]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ from forums.reading.lists.row_groups import loose_pattern, title_shape
 from forums.reading.lists.row_sets import RowSet, without_boards
 from forums.reading.model import PageKind, PageReading, PostRecord, Shapes
 from forums.reading.posts.mail import mail_on
+from forums.reading.posts.post_set import PostSet
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
 LITTLE = 500
@@ -302,6 +303,23 @@ class TwoReadings:
             return False
         own = best_inside(self.bodies, self.body_scores, self.page.outline, known)
         return float(np.mean(own)) < ELSEWHERE * float(self.body_scores[self.chosen].mean())
+
+    def with_texts(self, posts: PostSet) -> PostSet:
+        """Returns the posts of the rules with texts for those that have none: the only text that
+        the models chose between such a post and the next one."""
+        outline, bodies, spans = self.page.outline, list(posts.bodies), list(posts.spans)
+        nodes = [] if self.is_little else [int(self.bodies.nodes[at]) for at in self.chosen]
+        for at, span in enumerate(spans):
+            end = spans[at + 1].start if at + 1 < len(spans) else span.end
+            between = [node for node in nodes if span.end <= node < end]
+            if bodies[at] is None and len(between) == 1:
+                bodies[at] = between[0]
+                spans[at] = replace(span, end=outline.ends[between[0]])
+        if bodies == posts.bodies:
+            return posts
+        whole = PostSet(self.page, spans)
+        whole.__dict__["bodies"] = bodies
+        return whole
 
     @cached_property
     def kind_features(self) -> np.ndarray:
