@@ -79,7 +79,7 @@ def load(path: Path) -> tuple[Events, BadRows]:
         raise CommandError(str(error)) from error
     if bad.count:
         for row in bad.first:
-            say(f"{path}: line {row.line}: {row.reason}")
+            say(f"{path}: {f'line {row.line}: ' if row.line else ''}{row.reason}")
         say(f"{path}: {bad.count} rows left out")
     return events, bad
 
@@ -216,14 +216,14 @@ def run(options: dict[str, Any]) -> Result:
         target_hours=options["target_hours"],
         glance_cost=options["glance_cost"],
     )
+    rows = []
     try:
         simulation = Simulation(events, setup)
+        for outcome, ratio in run_all(simulation, options["policies"], options["visits_per_board"]):
+            rows.append({**outcome.columns(), "ratio_to_era": ratio})
+            say(f"{outcome.policy} at {outcome.visits_per_board} visits a board and day: done")
     except SetupError as error:
         raise CommandError(str(error)) from error
-    rows = []
-    for outcome, ratio in run_all(simulation, options["policies"], options["visits_per_board"]):
-        rows.append({**outcome.columns(), "ratio_to_era": ratio})
-        say(f"{outcome.policy} at {outcome.visits_per_board} visits a board and day: done")
     seconds = time.monotonic() - began
     document = {
         "boards": simulation.boards,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -94,6 +94,9 @@ HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
 
 
+FEW, FAR_SECONDS = 1_000, 30 * 86_400.0  # see `without_outliers`
+
+
 # valid times of an event: from the year 1900 to the last second of 8999, well within the years 1 to
 # 9999 that datetime covers, because periods before and after an event are computed, too
 EARLIEST_TS = -2208988800
@@ -107,7 +110,8 @@ class EventsError(ValueError):
 
 
 class BadRow(NamedTuple):
-    """A row of a CSV file that was left out: its line number (the header is line 1) and why."""
+    """A row of a CSV file that was left out: its line number (the header is line 1; 0 for rows that
+    are told together) and why."""
 
     line: int
     reason: str
@@ -177,26 +181,63 @@ class Events:
 
 
 def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
-    """Builds a log from rows (board, thread, is first post, epoch seconds) in any order; equal
-    thread names on two boards are two threads."""
-    boards: dict[str, int] = {}
-    threads: dict[tuple[int, str], int] = {}
-    board, thread, opener, times = [], [], [], []
+    """Builds a log from rows (board, thread, is first post, epoch seconds); equal thread names on
+    two boards are two threads. Rows in another order give the same log: boards and threads are
+    numbered by their first event, those of one moment by name."""
+    known: dict[tuple[str, str], int] = {}
+    thread, opener, times = [], [], []
     for name, key, is_opener, moment in rows:
-        number = boards.setdefault(name, len(boards))
-        board.append(number)
-        thread.append(threads.setdefault((number, key), len(threads)))
+        thread.append(known.setdefault((name, key), len(known)))
         opener.append(is_opener)
         times.append(moment)
-    order = np.lexsort((~np.array(opener, dtype=bool), np.array(times, dtype=float)))
-    return Events(
-        tuple(boards),
-        tuple(key for _, key in threads),
-        np.array(board, dtype=np.int64)[order],
-        np.array(thread, dtype=np.int64)[order],
-        np.array(opener, dtype=bool)[order],
-        np.array(times, dtype=float)[order],
+    names = sorted(known)
+    rank = np.empty(len(known), dtype=np.int64)
+    rank[[known[name] for name in names]] = np.arange(len(names))
+    by_name = rank[np.array(thread, dtype=np.int64)]
+    moments, openers = np.array(times, dtype=float), np.array(opener, dtype=bool)
+    order = np.lexsort((by_name, ~openers, moments))
+    thread_names, threads = _by_first(by_name[order], names)
+    of_board: dict[str, int] = {}
+    boards = np.array(
+        [of_board.setdefault(name, len(of_board)) for name, _ in thread_names], dtype=np.int64
     )
+    return Events(
+        tuple(of_board),
+        tuple(key for _, key in thread_names),
+        boards[threads] if len(threads) else threads,
+        threads,
+        openers[order],
+        moments[order],
+    )
+
+
+def _by_first(
+    numbers: Ints, names: Sequence[tuple[str, str]]
+) -> tuple[list[tuple[str, str]], Ints]:
+    """Returns the names in the order of their first number in `numbers` (which point at `names`),
+    and the numbers as positions in that order."""
+    unique, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(unique), dtype=np.int64)
+    place[order] = np.arange(len(unique))
+    return [names[number] for number in unique[order]], place[inverse]
+
+
+def without_outliers(events: Events) -> tuple[Events, int]:
+    """Returns the events without the few that lie far from all others, and the number of these: at
+    most one in FEW at either end, behind a gap that is longer than the time from the first to the
+    last of the others and than FAR_SECONDS. One row with a wrong year would move the whole test."""
+    most = len(events) // FEW or int(len(events) > 2)
+    times, n = events.times, len(events)
+    gaps = np.diff(times)
+    low = high = 0
+    for cut in range(1, most + 1):
+        span = max(times[n - 1 - most] - times[most], FAR_SECONDS) if n > 2 * most else np.inf
+        low = cut if gaps[cut - 1] > span else low
+        high = cut if gaps[n - 1 - cut] > span else high
+    if not low and not high:
+        return events, 0
+    return events.between(times[low], np.nextafter(times[n - 1 - high], np.inf)), low + high
 
 
 @dataclass(slots=True)
@@ -206,28 +247,30 @@ class _Reading:
     bad: int = 0
     first: list[BadRow] = field(default_factory=list)
 
-    def refuse(self, line: int, reason: str) -> None:
-        self.bad += 1
+    def refuse(self, line: int, reason: str, rows: int = 1) -> None:
+        self.bad += rows
         if len(self.first) < KEPT_BAD_ROWS:
             self.first.append(BadRow(line, reason))
 
-    def rows(
-        self, reader: Iterator[list[str]], line: int
-    ) -> Iterator[tuple[str, str, bool, float]]:
+    def rows(self, reader: Any) -> Iterator[tuple[str, str, bool, float]]:
+        """Yields the valid rows of a CSV reader. A quote that is not closed takes the lines after
+        it into one row; each of them counts as bad."""
         while True:
-            line += 1
+            line = reader.line_num + 1
             try:
                 row = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                self.refuse(line, f"not CSV: {error}")
+                self.refuse(line, f"not CSV: {error}", reader.line_num - line + 1)
                 continue
             if not row:
                 continue
             reason, moment = _fault(row)
             if reason:
-                self.refuse(line, reason)
+                lines = reader.line_num - line + 1
+                quote = f", {lines} lines in one quote" if lines > 1 else ""
+                self.refuse(line, f"{reason}{quote}", lines)
             else:
                 yield row[0], row[1], row[2] == "new", moment
 
@@ -266,11 +309,13 @@ def read_events(path: Path) -> tuple[Events, BadRows]:
             header = next(reader, [])
             if [name.strip().lower() for name in header] != HEADER:
                 raise EventsError(f"{path}: the first line is not the header {','.join(HEADER)}")
-            events = from_rows(reading.rows(reader, 1))
+            events, far = without_outliers(from_rows(reading.rows(reader)))
     except (OSError, EOFError) as error:
         raise EventsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not len(events):
         raise EventsError(f"{path}: no usable row ({reading.bad} bad)")
+    if far:
+        reading.refuse(0, "far from the time of all other rows", far)
     return events, BadRows(reading.bad, tuple(reading.first))
 
 

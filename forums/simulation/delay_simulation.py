@@ -519,6 +519,9 @@ class Simulation:
         counts = np.bincount(
             day - int(day.min()), followed.spent[inside], minlength=self.setup.test_days
         )
+        if counts.max() < visits_per_day:
+            most = int(counts.min()) // self.boards
+            raise SetupError(f"a loop can make at most {most} visits a board and day")
         if (counts != visits_per_day).any():
             raise AssertionError(
                 f"the loop used {counts.tolist()} visits a day instead of {visits_per_day}"

@@ -2,6 +2,8 @@
 uses no future events, delays are ordered as expected, and reference figures are reproduced if their
 event logs are available."""
 
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -213,3 +215,58 @@ def test_reference_figures_of_one_window():
     assert np.mean(found["lra"]) == pytest.approx(1.074, abs=0.06)
     assert np.mean(found["optimal"]) < 0.78
     assert np.mean(found["adaptive"]) < 0.72
+
+
+def _log(rows: Sequence[tuple[object, ...]], path: Path) -> Path:
+    path.write_text("board,thread,kind,ts\n" + "".join(",".join(map(str, r)) + "\n" for r in rows))
+    return path
+
+
+def _forty_days() -> list[tuple[object, ...]]:
+    rng, first = random.Random(1), 1_760_000_000
+    return [
+        (board, f"{day}-{number}", "new", first + day * 86_400 + rng.randrange(86_400))
+        for day in range(40)
+        for board in "abc"
+        for number in range(rng.randint(2, 6))
+    ]
+
+
+def test_rows_in_another_order_give_the_same_log(tmp_path: Path) -> None:
+    rows = [*_forty_days(), ("d", "x", "new", 1_760_000_500), ("c", "y", "new", 1_760_000_500)]
+    one, _ = read_events(_log(rows, tmp_path / "one.csv"))
+    random.Random(2).shuffle(rows)
+    other, _ = read_events(_log(rows, tmp_path / "other.csv"))
+    assert (one.boards, one.threads) == (other.boards, other.threads)
+    for name in ("board", "thread", "opener", "times"):
+        assert (getattr(one, name) == getattr(other, name)).all()
+
+
+@pytest.mark.parametrize("far", [[12_300_000_000], [1_000], [-1_000_000_000, 12_300_000_000]])
+def test_rows_far_from_all_others_are_left_out_and_told(tmp_path: Path, far: list[int]) -> None:
+    rows = _forty_days()
+    added = [*rows, *(("a", f"far {at}", "new", at) for at in far)]
+    events, bad = read_events(_log(added, tmp_path / "log.csv"))
+    assert (len(events), bad.count) == (len(rows), len(far))
+    assert bad.first[0] == (0, "far from the time of all other rows")
+
+
+def test_a_part_of_a_log_after_a_long_gap_stays(tmp_path: Path) -> None:
+    rows = [*_forty_days(), *(("a", f"later {at}", "new", 1_790_000_000 + at) for at in range(9))]
+    assert len(read_events(_log(rows, tmp_path / "log.csv"))[0]) == len(rows)
+
+
+def test_each_line_that_an_open_quote_takes_counts_as_bad(tmp_path: Path) -> None:
+    rows = _forty_days()
+    path = _log(rows, tmp_path / "log.csv")
+    lines = path.read_text().splitlines()
+    lines[100] = 'a,"open,new,1760000000'
+    path.write_text("\n".join(lines) + "\n")
+    events, bad = read_events(path)
+    assert len(events) == 99 and bad.count == len(rows) - 99
+    assert bad.first[0].line == 101 and "lines in one quote" in bad.first[0].reason
+
+
+def test_more_visits_than_a_loop_can_make_are_one_line() -> None:
+    with pytest.raises(SetupError, match="at most 480 visits a board and day"):
+        Simulation(synthetic(), Setup(date(2026, 1, 5), test_days=2)).run("adaptive", 1_000)
