@@ -5,95 +5,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from deepweb.answers.retrieved import Outcome, Retrieved, Term
 
-MIN_PROBES = 20
-
-
-MIN_RECAPTURED = 8
-
-
-LU_LI_EXPONENT = 1.1
-
-
 WINDOW = 10
-
-
-class Captures(NamedTuple):
-    """How often records were returned: the number D of distinct records, the number n of returns in
-    all, and the numbers of records returned exactly once (f1) and exactly twice (f2)."""
-
-    distinct: int
-    returned: int
-    once: int
-    twice: int
-
-    @property
-    def overlap_rate(self) -> float:
-        """The overlap rate n / D, how often a distinct record was returned on average; at least 1
-        (1 if nothing was returned)."""
-        return self.returned / self.distinct if self.distinct else 1.0
-
-    @property
-    def good_turing(self) -> float:
-        """The Good-Turing estimate 1 - f1 / n, in [0, 1], of the share of known records among those
-        that further answers will return; 0 if nothing was returned."""
-        return 1 - self.once / self.returned if self.returned else 0.0
-
-
-def captures(times: Sequence[int]) -> Captures:
-    """Computes the counts in `Captures` from `times`, which holds for each distinct record how
-    often it was returned."""
-    spread = Counter(times)
-    return Captures(len(times), sum(times), spread[1], spread[2])
-
-
-def chao1(seen: Captures) -> float:
-    """Returns Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the
-    symbols of `Captures`."""
-    return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
-
-
-def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
-    """Returns the log-normal interval (low, high) of Chao1 (Chao 1987), by default the 95 %
-    interval: from D + T/C to D + T C, with T = Chao1 - D, C = exp(z sqrt(ln(1 + var/T²))), and var
-    the variance of Chao1."""
-    unseen = chao1(seen) - seen.distinct
-    if unseen <= 0:
-        return float(seen.distinct), float(seen.distinct)
-    f1, f2 = seen.once, seen.twice
-    if f2:
-        ratio = f1 / f2
-        variance = f2 * (ratio**2 / 2 + ratio**3 + ratio**4 / 4)
-    else:
-        variance = f1 * (f1 - 1) / 2 + f1 * (2 * f1 - 1) ** 2 / 4 - f1**4 / (4 * chao1(seen))
-    factor = math.exp(z * math.sqrt(math.log1p(max(0.0, variance) / unseen**2)))
-    return seen.distinct + unseen / factor, seen.distinct + unseen * factor
-
-
-def lu_li(seen: Captures) -> float | None:
-    """Returns Lu and Li's estimate of the database size, D / (1 - OR^-1.1) with OR as in
-    `Captures.overlap_rate`, whose exponent was fitted on real collections with uneven records; None
-    if no record was returned twice.
-    """
-    rate = seen.overlap_rate
-    return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """The answer to one random word that was chosen without regard to its expected yield: the keys
-    of the records returned, and whether the site left some matching records out (`overflowed`)."""
-
-    records: frozenset[Hashable]
-    overflowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,38 +33,13 @@ class Estimate:
         return self.low is not None and self.high is not None
 
 
-def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
-    """Estimates the database size from random probes. The interval spans Chao1 with its 95 %
-    interval and the estimate of Lu and Li.
-
-    Only complete answers are used: truncated ones show which records rank first, not how many there
-    are. With fewer than 20 of them, or fewer than 8 records that several returned, there is no
-    interval, but the reason "too_few_probes" or "too_few_recaptured"; with estimates of fewer
-    records than were seen, "below_records_seen".
-    """
-    whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
-    times: Counter[Hashable] = Counter(record for records in whole for record in records)
-    seen = captures(list(times.values()))
-    upper = lu_li(seen)
-    if len(whole) < MIN_PROBES:
-        return Estimate(None, None, "too_few_probes", len(whole))
-    if seen.distinct - seen.once < MIN_RECAPTURED or upper is None:
-        return Estimate(None, None, "too_few_recaptured", len(whole))
-    lower = chao1(seen)
-    if max(lower, upper) < records_seen:
-        return Estimate(None, None, "below_records_seen", len(whole))
-    bounds = sorted((lower, upper, *chao1_interval(seen)))
-    low, high = max(bounds[0], float(records_seen)), max(bounds[-1], float(records_seen))
-    return Estimate(low, high, "", len(whole))
-
-
 def stopped_by(
     outcomes: Sequence[Outcome], times: Sequence[int], min_gain: float, known: float
 ) -> str | None:
     """Returns the name of the rule that ends a harvest, None if none does: "gain" if the last ten
     queries brought fewer than `min_gain` new records for each record returned, or "good_turing" if
-    the estimated share of known records in further answers (`Captures.good_turing`) is at least
-    `known`.
+    the Good-Turing estimate 1 - f1 / n of the share of known records in further answers is at least
+    `known`, where n is the number of all returns and f1 that of records returned once.
 
     `times` holds the number of returns of each record. Both rules need ten queries. "good_turing"
     applies only if at most a tenth of the answers were truncated: truncated answers repeat records,
@@ -156,7 +51,9 @@ def stopped_by(
     if sum(one.new for one in last) <= min_gain * sum(one.returned for one in last):
         return "gain"
     cut = sum(not outcome.is_whole for outcome in outcomes)
-    is_known = cut * 10 <= len(outcomes) and captures(times).good_turing >= known
+    is_known = cut * 10 <= len(outcomes) and sum(time == 1 for time in times) <= (1 - known) * sum(
+        times
+    )
     return "good_turing" if is_known else None
 
 
@@ -343,25 +240,24 @@ def estimate_size(
     Truncated answers contribute 0; therefore a word counts in a degree with the probability that
     its answer is complete.
 
-    The result is that of `coverage.estimate` with fewer than ten complete answers, if no rule fits
-    (other fields are searched), if more than half of the answers were truncated, or if the pool
-    reaches less than half of the records. An interval that is too wide or below the records seen is
-    replaced by a reason."""
+    Instead of an interval there is a reason with fewer than ten complete answers, if no rule fits
+    (other fields are searched), if more than half of the answers were truncated, if the pool
+    reaches less than half of the records, or if the interval is too wide or below the records
+    seen."""
     whole = [answer for answer in answers if not answer.overflowed]
-    rough = _rough(answers, records_seen)
     if len(whole) < (1 - _MAX_CUT) * len(answers):
-        return _narrow(rough, "too_many_cut")
+        return Estimate(None, None, "too_many_cut", len(whole))
     if len(whole) < _FEW:
-        return _narrow(rough, "too_few_probes")
+        return Estimate(None, None, "too_few_probes", len(whole))
     degree = _degree(
         plan,
         [answer for answer in answers if answer.records],
         _chances(plan, answers, counts or plan.pool),
     )
     if degree is None:
-        return _narrow(rough, "answers_not_understood")
+        return Estimate(None, None, "answers_not_understood", len(whole))
     if plan.outside > _MAX_OUTSIDE:
-        return _narrow(rough, "too_few_words")
+        return Estimate(None, None, "too_few_words", len(whole))
     middle, spread = (part / (1 - plan.outside) for part in _total(plan, answers, degree))
     error = math.hypot(spread, middle * (_MODEL_ERROR + plan.outside / 2))
     # On a logarithmic scale the interval cannot go below zero, and it is asymmetric as heavy tails
@@ -370,20 +266,9 @@ def estimate_size(
     if middle * factor < records_seen:
         return Estimate(None, None, "below_records_seen", len(answers))
     low, high = max(middle / factor, float(records_seen)), middle * factor
-    return _narrow(Estimate(low, high, "", len(answers)), "too_wide")
-
-
-def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """Returns the result of `coverage.estimate`, but without an interval and a reason if not all
-    records of every probe are known."""
-    sized = estimate(
-        [Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen
-    )
-    if sized.reason != "below_records_seen" and any(
-        answer.overflowed or answer.whole > len(answer.records) for answer in answers
-    ):
-        return replace(sized, low=None, high=None, reason="")
-    return sized
+    if high > MAX_RATIO * max(low, 1.0):
+        return Estimate(None, None, "too_wide", len(answers))
+    return Estimate(low, high, "", len(answers))
 
 
 def _total(
@@ -502,15 +387,3 @@ class _Finders:
                 term for value, term in self._low if value in record.text
             }
         return self._known[key]
-
-
-def _narrow(sized: Estimate, reason: str) -> Estimate:
-    """Returns the estimate `sized` if its interval is narrow enough (`MAX_RATIO`); otherwise an
-    estimate without interval, with the reason of `sized` or, if it has none, `reason`."""
-    if (
-        sized.low is not None
-        and sized.high is not None
-        and sized.high <= MAX_RATIO * max(sized.low, 1.0)
-    ):
-        return sized
-    return Estimate(None, None, sized.reason or reason, sized.probes)

@@ -5,8 +5,9 @@ hidden databases, compared with a greedy oracle.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +20,7 @@ from deepweb.choice.words import FrequencyPolicy, FreshPolicy
 from deepweb.size.coverage import (
     ProbeAnswer,
     ProbedRecord,
-    captures,
-    chao1,
     estimate_size,
-    lu_li,
     plan_probes,
 )
 from tests.benches.forms.hidden_database import (
@@ -88,6 +86,44 @@ class RandomPolicy:
             if term not in self._refused and not seen.was_asked((term,)):
                 return [Offer(Choice((term,)))]
         return []
+
+
+class Captures(NamedTuple):
+    """How often records were returned: the number D of distinct records, the number n of returns in
+    all, and the numbers of records returned exactly once (f1) and exactly twice (f2)."""
+
+    distinct: int
+    returned: int
+    once: int
+    twice: int
+
+    @property
+    def overlap_rate(self) -> float:
+        """The overlap rate n / D, how often a distinct record was returned on average; at least 1
+        (1 if nothing was returned)."""
+        return self.returned / self.distinct if self.distinct else 1.0
+
+
+def captures(times: Sequence[int]) -> Captures:
+    """Computes the counts in `Captures` from `times`, which holds for each distinct record how
+    often it was returned."""
+    spread = Counter(times)
+    return Captures(len(times), sum(times), spread[1], spread[2])
+
+
+def chao1(seen: Captures) -> float:
+    """Returns Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1)), with the
+    symbols of `Captures`."""
+    return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
+
+
+def lu_li(seen: Captures) -> float | None:
+    """Returns Lu and Li's estimate of the database size, D / (1 - OR^-1.1) with OR as in
+    `Captures.overlap_rate`, whose exponent was fitted on real collections with uneven records; None
+    if no record was returned twice.
+    """
+    rate = seen.overlap_rate
+    return seen.distinct / (1 - rate**-1.1) if rate > 1 else None
 
 
 def chapman(first: int, second: int, both: int) -> float:
