@@ -28,7 +28,7 @@ from deepweb.harvest_options import HarvestOptions
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reads import NOT_ASKED
-from deepweb.size.estimate import SAMPLE, next_probe, size_of
+from deepweb.size.estimate import next_probe, size_of
 from deepweb.submission import fill
 
 KIND = "deepweb-harvest"
@@ -38,9 +38,6 @@ FIRST_QUERIES = 3
 
 
 RECENT = 5
-
-
-UNDERSTOOD = 0.9
 
 
 MAX_QUEUED = 50_000
@@ -280,31 +277,14 @@ def finish(session: HarvestSession, now: datetime) -> list[NewUrl]:
 
 
 def _details(session: HarvestSession) -> list[NewUrl]:
-    """Returns the requests for detail pages, at most as many as the options allow.
-
-    A sample of the records that the probes found comes first, unless at least 90 % of these records
-    show the probe's word in the lists of results. The other records follow in the order in which
-    they were found."""
+    """Returns the requests for detail pages, at most as many as the options allow: first those of
+    the records that the probes found, by which the size is estimated, then the others in the order
+    in which they were found."""
     limit = (
         MAX_QUEUED if session.options.details is None else min(session.options.details, MAX_QUEUED)
     )
-    if limit == 0:
-        return []
-    first: list[int] = []
-    if session.state.get("probes") and not _understood(session):
-        rng = np.random.default_rng([session.options.random_seed, 11])
-        each = min(SAMPLE, limit // len(session.state["probes"]))
-        for probe in session.state["probes"] if each else ():
-            size = min(each, len(probe["found"]))
-            probe["sample"] = (
-                sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False))
-                if size
-                else []
-            )
-            first += probe["sample"]
-    sample = set(first)
-    rest = [pk for pk in sorted(session.known) if pk not in sample][: limit - len(sample)]
-    urls = _addresses([*sorted(sample), *rest])
+    probed = {pk for probe in session.state.get("probes", []) for pk in probe["found"]}
+    chosen = [*sorted(probed), *sorted(session.known - probed)][:limit]
     return [
         NewUrl(
             url,
@@ -312,10 +292,10 @@ def _details(session: HarvestSession) -> list[NewUrl]:
             key=f"detail {pk}",
             group=session.harvest.pk,
             payload={"record": pk},
-            priority=-1.0 if pk in sample else -100.0,
+            priority=-1.0 if pk in probed else -100.0,
             depth=1,
         )
-        for pk, url in urls.items()
+        for pk, url in _addresses(chosen).items()
         if same_site(url, session.form.action)
     ]
 
@@ -337,22 +317,6 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
             .values_list("pk", "url")
         )
     return found
-
-
-def _understood(session: HarvestSession) -> bool:
-    """Tells whether the fields shown in lists of results explain why the probes' words found their
-    records: at least 90 % of the records contain the word."""
-    pairs = explained = 0
-    for probe in session.state["probes"]:
-        name, value = probe["term"]
-        for pk in probe["found"]:
-            pairs += 1
-            listed = session.listed.get(pk, {})
-            said = "\n".join(str(each) for each in listed.values()).casefold()
-            explained += (
-                Term(name, value) in session.asking.terms(listed) or value.casefold() in said
-            )
-    return explained >= UNDERSTOOD * pairs
 
 
 def is_session(session: HarvestSession) -> bool:

@@ -122,16 +122,11 @@ class ProbedRecord(NamedTuple):
 
 class ProbeAnswer(NamedTuple):
     """The records that the probe `term` returned, and whether the site left some matching records
-    out (`overflowed`).
-
-    `whole` is 0 if `records` are all returned records. Otherwise `whole` is the number of returned
-    records, and `records` is a random sample of them: those whose text is known.
-    """
+    out (`overflowed`)."""
 
     term: Term
     records: Sequence[ProbedRecord]
     overflowed: bool
-    whole: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,17 +223,15 @@ def estimate_size(
     plan: ProbePlan,
     answers: Sequence[ProbeAnswer],
     records_seen: int,
-    counts: Mapping[Term, int] | None = None,
 ) -> Estimate:
     """Estimates the database size with a 95 % interval: N = sum over the probes q of (1 / pi_q) *
     sum over the records that q returned of 1 / degree. pi_q is the probability that q was drawn
-    (`ProbePlan.inclusion`), degree the number of pool words that find the record. `counts`: number
-    of records of a sample that contain each word of the pool (default: its weight there).
+    (`ProbePlan.inclusion`), degree the number of pool words that find the record.
 
     A word finds a record if it is among its terms, or also a word or phrase of its text, or also
-    inside a word: the narrowest of these rules that explains at least 90 % of the returned records.
-    Truncated answers contribute 0; therefore a word counts in a degree with the probability that
-    its answer is complete.
+    inside a word: of these rules the one that agrees best with the complete answers, if it explains
+    at least 90 % of the returned records. Truncated answers contribute 0; therefore a word counts
+    in a degree with the probability that its answer is complete.
 
     Instead of an interval there is a reason with fewer than ten complete answers, if no rule fits
     (other fields are searched), if more than half of the answers were truncated, if the pool
@@ -252,7 +245,7 @@ def estimate_size(
     degree = _degree(
         plan,
         [answer for answer in answers if answer.records],
-        _chances(plan, answers, counts or plan.pool),
+        _chances(plan, answers),
     )
     if degree is None:
         return Estimate(None, None, "answers_not_understood", len(whole))
@@ -293,31 +286,25 @@ def _total(
 def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> float:
     if answer.overflowed:
         return 0.0
-    shares = sum(1 / max(_MIN_DEGREE, degree(record)) for record in answer.records)
-    if answer.whole and answer.records:
-        shares *= answer.whole / len(answer.records)
-    return shares
+    return sum(1 / max(_MIN_DEGREE, degree(record)) for record in answer.records)
 
 
-def _chances(
-    plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]
-) -> dict[Term, float]:
+def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer]) -> dict[Term, float]:
     """Returns, for each word of the probe pool, the probability that its answer is complete.
-    counts: number of records of a sample that contain each word.
 
     Words with similar counts form a class. Its probability is the share of complete answers,
     weighted by matches (words with more matches find more records), and shrunk towards the share of
     all answers. A truncated answer's matches are estimated as the word's count times the mean ratio
     of both in complete answers.
     """
-    whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
+    whole = [(len(a.records), plan.pool[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))
     sums: dict[int, list[float]] = {}
     for answer in answers:
-        size = float(answer.whole or len(answer.records))
+        size = float(len(answer.records))
         if answer.overflowed:
-            size = max(_BEYOND_CUT * size, ratio * counts[answer.term])
-        pair = sums.setdefault(_count_class(counts[answer.term]), [0.0, 0.0])
+            size = max(_BEYOND_CUT * size, ratio * plan.pool[answer.term])
+        pair = sums.setdefault(_count_class(plan.pool[answer.term]), [0.0, 0.0])
         pair[0] += 0.0 if answer.overflowed else size
         pair[1] += size
     kept, everything = (sum(pair[place] for pair in sums.values()) for place in (0, 1))
@@ -327,7 +314,7 @@ def _chances(
         name: (pair[0] + prior * overall) / (pair[1] + prior) if prior else 1.0
         for name, pair in sums.items()
     }
-    return {term: shares.get(_count_class(counts[term]), overall) for term in plan.pool}
+    return {term: shares.get(_count_class(plan.pool[term]), overall) for term in plan.pool}
 
 
 def _count_class(count: int) -> int:
@@ -337,14 +324,25 @@ def _count_class(count: int) -> int:
 def _degree(
     plan: ProbePlan, answers: Sequence[ProbeAnswer], chances: Mapping[Term, float]
 ) -> Callable[[ProbedRecord], float] | None:
-    records = [(answer.term, record) for answer in answers for record in answer.records]
-    if not records:
+    returned = [(answer.term, record) for answer in answers for record in answer.records]
+    if not returned:
         return None
     finders = _Finders(plan.pool)
+    whole = {answer.term: len(answer.records) for answer in answers if not answer.overflowed}
+    known = {record.key: record for _, record in returned}.values()
+    best: tuple[float, Callable[[ProbedRecord], frozenset[Term]]] | None = None
     for found in (finders.by_terms, finders.alone, finders.within):
-        if sum(term in found(record) for term, record in records) >= _UNDERSTOOD * len(records):
-            return lambda record: sum(chances.get(term, 0.0) for term in found(record))
-    return None
+        if sum(term in found(one) for term, one in returned) < _UNDERSTOOD * len(returned):
+            continue
+        told = sum(len(found(record) & whole.keys()) for record in known)
+        both = sum(term in found(record) for term, record in returned if term in whole)
+        agreement = both / max(1, sum(whole.values()) + told - both)
+        if best is None or agreement > best[0]:
+            best = agreement, found
+    if best is None:
+        return None
+    finds = best[1]
+    return lambda record: sum(chances.get(term, 0.0) for term in finds(record))
 
 
 class _Finders:

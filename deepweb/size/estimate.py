@@ -4,7 +4,7 @@ lists of results show too little of a record, its detail page is used as well.""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,9 +37,6 @@ PAGES = 6
 
 PROBE_PAGES = 3 * PAGES
 """Number of pages to which the answer to a random probe is read."""
-
-
-SAMPLE = 5
 
 
 FIRST_PROBES = 40
@@ -136,9 +133,6 @@ def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
 MANY = 100_000
 
 
-ENOUGH_WHOLE = 50
-
-
 CHUNK = 900
 
 
@@ -229,58 +223,17 @@ def size_of(session: HarvestSession) -> Estimate | None:
     if not plan or not probes:
         return None
     drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
-    sampled = any("sample" in probe for probe in drawn)
-    fields = _fields(
-        {pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])}
-    )
-    answers = _answers(drawn, sampled, _known_records(session, fields))
-    drawn_from = plan_from_json(plan)
-    others = _whole_others(session, fields) if sampled else {}
-    if len(others) < ENOUGH_WHOLE:
-        return estimate_size(drawn_from, answers, session.harvest.records)
-    counts = _counts(drawn_from, others.values())
-    missed = sum(not _finds(drawn_from, record) for record in others.values())
-    drawn_from = replace(drawn_from, outside=missed / len(others))
-    return estimate_size(drawn_from, answers, session.harvest.records, counts)
-
-
-def _answers(
-    drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]
-) -> list[ProbeAnswer]:
-    answers = []
-    for probe in drawn:
-        chosen = probe.get("sample", []) if sampled else probe["found"]
-        shown = [known[pk] for pk in chosen if pk in known]
-        whole = len(probe["found"]) if sampled else 0
-        answers.append(ProbeAnswer(Term(*probe["term"]), shown, bool(probe["overflowed"]), whole))
-    return answers
-
-
-def _whole_others(session: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Returns, by id, the known records whose detail pages were read and that no probe returned.
-    The keys of `sampled` are the ids of the records of probes.
-
-    If lists show too little of a record, these other records are used to estimate how often a word
-    occurs in the database, and which share of the records no word of the probe plan finds."""
-    ids = session.harvest.form.found_records.filter(detail_at__isnull=False).values_list(
-        "pk", flat=True
-    )
-    return _known_records(
-        session, _fields({pk for pk in ids if pk not in sampled and pk in session.known})
-    )
-
-
-def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
-    texts = [(record.text, record.terms) for record in records]
-    low = {term: term.value.casefold() for term in plan.pool}
-    return {
-        term: sum(value in text or term in terms for text, terms in texts)
-        for term, value in low.items()
-    }
-
-
-def _finds(plan: ProbePlan, record: ProbedRecord) -> bool:
-    return any(term.value.casefold() in record.text or term in record.terms for term in plan.pool)
+    fields = _fields({pk for probe in drawn for pk in probe["found"]})
+    known = _known_records(session, fields)
+    answers = [
+        ProbeAnswer(
+            Term(*probe["term"]),
+            [known[pk] for pk in probe["found"] if pk in known],
+            bool(probe["overflowed"]),
+        )
+        for probe in drawn
+    ]
+    return estimate_size(plan_from_json(plan), answers, session.harvest.records)
 
 
 def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:

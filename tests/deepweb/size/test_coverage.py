@@ -9,6 +9,8 @@ from deepweb.choice.words import FreshPolicy
 from deepweb.size.coverage import (
     ProbeAnswer,
     ProbedRecord,
+    ProbePlan,
+    _degree,
     estimate_size,
     plan_probes,
     stopped_by,
@@ -93,6 +95,16 @@ def test_a_site_that_matches_parts_of_words_is_recognised():
         seeds=words[200:205],
     )
     assert size.known and size.low <= len(texts) <= size.high
+
+
+@pytest.mark.parametrize("text", ["a party", "apart, smart", "starting"])
+def test_a_rule_that_explains_nearly_all_is_not_taken_if_another_agrees_better(text):
+    art = Term(BOX, "art")
+    shown = [ProbedRecord(n, frozenset({art}), "art") for n in range(9)]
+    inside = ProbedRecord(9, frozenset({Term(BOX, text)}), text)
+    plan = ProbePlan((art,), {art: 9}, 0.0)
+    degree = _degree(plan, [ProbeAnswer(art, [*shown, inside], False)], {art: 1.0})
+    assert degree(inside) == 1 and degree(ProbedRecord(10, frozenset(), "a poem")) == 0
 
 
 def test_answers_that_nothing_explains_are_not_estimated(database):
