@@ -19,7 +19,8 @@ from forums.discovery.shapes import (
     sends_or_asks,
     shape,
 )
-from forums.reading import BoardRecord, PageKind, ThreadRecord
+from forums.reading import BoardRecord, PageKind, ThreadRecord, board_key
+from forums.reading.addresses import names_board
 
 MAX_TRIED = 4  # largest number of links of one overview page that are tried in search of its list
 
@@ -219,6 +220,8 @@ class Candidates:
         for page in self.pages:
             if page.asked_key == self._start_key and own_list(page):
                 self._add(page.url, START, _own_name(page), None)
+                for link in _boards_linked(page):
+                    self._add(link.url, TRIED, link.text, None)
         if not self.found:
             self._behind_start()
         self._attach_pages()
@@ -398,6 +401,23 @@ def to_try(start: PageFacts) -> list[str]:
         if host(link.url) == host(start.url) and key != start.key and _names_a_board(link):
             forms[shape(link.url)].append(link.url)
     return [urls[0] for urls in sorted(forms.values(), key=len, reverse=True)][:MAX_TRIED]
+
+
+def _boards_linked(start: PageFacts) -> list[Seen]:
+    """Returns the links of a start page, two or more, whose addresses are those of boards, if the
+    page's own address is none: a list of threads of all boards, with the boards in a menu."""
+    if names_board(board_key(start.url)):
+        return []
+    rows = {page_key(row.url) for row in thread_rows(start)}
+    found = {
+        board_identity(link.url): link
+        for link in reversed(start.links)
+        if host(link.url) == host(start.url)
+        and names_board(board_key(link.url))
+        and _names_a_board(link)
+        and page_key(link.url) not in rows | {start.key}
+    }
+    return list(reversed(found.values())) if len(found) > 1 else []
 
 
 def _names_a_board(link: Seen) -> bool:

@@ -288,3 +288,23 @@ def test_a_plain_page_without_a_forum_costs_few_requests() -> None:
     while wanted := explorer.wanted():
         explorer.feed(FetchedPage(wanted[0].url, wanted[0].url, page, NOW))
     assert not explorer.site().boards and explorer.asked <= 12
+
+
+@pytest.mark.parametrize("scheme", ["discuz", "phpbb", "xenforo", "smf"])
+def test_boards_in_the_menu_of_a_list_of_all_threads(scheme: str) -> None:
+    forum = Forum(scheme=scheme, crumbs=False)
+    links = " ".join(
+        f'<a href="{forum.url_of(board, 1)}">{escape(board.name)}</a>' for board in forum.boards
+    )
+    # The rows do not name their boards.
+    threads = [thread for board in forum.boards for thread in forum.threads_of(board)[:3]]
+    rows = "".join(forum.row(forum.boards[0], thread) for thread in threads)
+    page = f'<nav>{links}</nav><main data-kind="threadlist"><h1>Active</h1>{rows}</main>'
+    forum.routes.pop("/")
+    explorer = Explorer(SITE + "/", reader=marked_reader)
+    while wanted := explorer.wanted():
+        url = wanted[0].url
+        status, html = (200, page) if url == SITE + "/" else forum.page(url)
+        explorer.feed(FetchedPage(url, url, html, NOW, status))
+    assert names(explorer.site()) == ALL
+    assert explorer.asked < 60
