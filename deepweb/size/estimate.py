@@ -209,7 +209,7 @@ def _by_returns(session: HarvestSession) -> Estimate | None:
         Z * math.sqrt(share * (1 - share) / n + (Z / n) ** 2 / 4),
     )
     least, most = ((middle + sign * spread) / (1 + Z**2 / n) for sign in (-1, 1))
-    low = max(known, len(ours) / min(1.0, most))
+    low = max(known, float(math.floor(len(ours) / min(1.0, most))))
     high = known + 2 * (max(known, len(ours) / max(least, 1e-9)) - known)
     sized = Estimate(low, high, "", len(whole))
     return sized if high <= MAX_RATIO * low else None

@@ -39,6 +39,13 @@ def test_all_that_probes_return_was_known() -> None:
     assert size is not None and size.low == 400 and size.high is not None and size.high < 420
 
 
+@pytest.mark.parametrize("records", [41, 97, 500, 1234])
+def test_a_size_is_a_whole_number_of_records_at_the_least(records: int) -> None:
+    probes = (range(n, min(n + 8, records)) for n in range(0, records, 8))
+    size = estimate._by_returns(session(range(records), *probes))
+    assert size is not None and size.low == records
+
+
 @pytest.mark.parametrize(
     ("probes", "cut"), [((range(29),), 0), ((range(40),), 2), ((range(300, 340),), 0)]
 )
