@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from deepweb.form_roles import asks_for_something_else, only_orders_a_list
 from deepweb.forms.field_roles import FieldRole, concept_names, concepts_in, words
 from deepweb.forms.types import FormType
 from deepweb.search_forms import Form, read_forms
@@ -50,7 +51,7 @@ def rule_type(form: Form) -> RuleVerdict:
     concepts = concepts_in(_tag_words(form))
     if passwords:
         return _with_password(form, len(passwords), len(lines), concepts)
-    if form.of_kind("textarea"):
+    if any(field.role is not FieldRole.CAPTCHA for field in form.of_kind("textarea")):
         return RuleVerdict(FormType.CONTACT, "textarea")
     if form.of_kind("file"):
         return RuleVerdict(FormType.OTHER, "file")
@@ -100,7 +101,7 @@ def _tag_words(form: Form) -> str:
     return f"{action.split('://')[-1].partition('/')[2]} {form.css} {buttons} {prompts}"
 
 
-FEATURES_VERSION = 3
+FEATURES_VERSION = 4
 
 
 _KINDS = (
@@ -197,7 +198,11 @@ def counts(form: Form) -> dict[str, float]:
     of text lines, letters and links; the type by `rule_type`; the roles of the fields; and the
     concepts, such as "search", named in each position (see `places`).
     """
-    kinds = Counter(field.kind for field in form.fields)
+    kinds = Counter(
+        field.kind
+        for field in form.fields
+        if (field.kind, field.role) != ("textarea", FieldRole.CAPTCHA)
+    )
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     said = places(form)
     found: dict[str, float] = {f"kind:{kind}": math.log1p(kinds[kind]) for kind in _KINDS}
@@ -243,6 +248,8 @@ def counts(form: Form) -> dict[str, float]:
         "flips": float(len(_FLIPS.findall(form.links)) > 1),
         "question": float("?" in form.text or "？" in form.text),
         "index": math.log1p(form.index),
+        "orders_a_list": float(only_orders_a_list(form)),
+        "asks_else": float(asks_for_something_else(form)),
     }
     verdict = rule_type(form)
     found[f"rule:{verdict.rule}"] = found[f"rule_type:{verdict.type}"] = 1.0

@@ -178,8 +178,8 @@ _TEXT_ORDER = (
     ("quantity", FieldRole.QUANTITY),
     ("username", FieldRole.USERNAME),
     ("phone", FieldRole.PHONE),
-    ("captcha", FieldRole.CAPTCHA),
     ("address", FieldRole.ADDRESS),
+    ("captcha", FieldRole.CAPTCHA),
     ("name", FieldRole.NAME),
     ("subject", FieldRole.SUBJECT),
     ("birth", FieldRole.DATE),
@@ -213,6 +213,8 @@ def role_of(kind: str, name: str, described: str, choices: int) -> FieldRole:
     """
     if kind == "hidden":
         return FieldRole.TOKEN if _TOKEN.search(name) else FieldRole.FIXED
+    if kind == "textarea" and _CAPTCHA.search(name):
+        return FieldRole.CAPTCHA
     if kind in _BY_KIND and not (kind == "textarea" and "search" in concepts_in(name)):
         return _BY_KIND[kind]
     if kind in ("select", "radio", "checkbox"):

@@ -29,6 +29,8 @@ MIN_DOMAINS = 2
 # inverse strength of regularisation; values from .5 to 3 change the accuracy less than it varies
 # between folds
 _STRENGTH = 1.0
+# 1 gives every type the same total weight in training, 0 every form
+_BALANCE = 0.7
 _NEGLIGIBLE = 0.03
 _UNSTATED = "--"
 
@@ -171,9 +173,9 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def train(examples: Sequence[Example]) -> FormModel:
-    """Trains a logistic regression; every class has the same total weight, and within a class each
-    form weighs as `Example.weight` says. Forms without controls are left out. Raises TrainingError
-    for fewer than two types.
+    """Trains a logistic regression; the total weights of the classes differ by less than their
+    sizes (`_BALANCE`), and within a class each form weighs as `Example.weight` says. Forms without
+    controls are left out. Raises TrainingError for fewer than two types.
 
     Each numeric feature is divided by its largest value, and the words of a form are scaled to a
     vector of length `WORD_NORM`. These scales are multiplied into the weights, so that the model
@@ -207,13 +209,15 @@ def train(examples: Sequence[Example]) -> FormModel:
 
 
 def _balanced(examples: Sequence[Example]) -> np.ndarray:
-    """Returns the training weight of each example, in the order of `examples`, scaled so that the
-    weights of every form type have the same sum."""
+    """Returns the training weight of each example, in the order of `examples`: the rarer its type,
+    the larger (`_BALANCE`)."""
     sums: dict[FormType, float] = defaultdict(float)
     for example in examples:
         sums[example.type] += example.weight
     share = sum(sums.values()) / len(sums)
-    return np.array([example.weight * share / sums[example.type] for example in examples])
+    return np.array(
+        [example.weight * (share / sums[example.type]) ** _BALANCE for example in examples]
+    )
 
 
 def _rows(fitted: LogisticRegression, types: Sequence[FormType]) -> np.ndarray:

@@ -15,11 +15,13 @@ from deepweb.forms.classifier import (
     Verdict,
     can_be_asked,
     classify_html,
+    counts,
     load_model,
     model_from_json,
     rule_type,
     shipped_model,
 )
+from deepweb.forms.field_roles import role_of
 from deepweb.forms.types import FormType
 from deepweb.search_forms import read_forms
 from deepweb.submission import refusal
@@ -271,3 +273,48 @@ def test_labelled_forms_of_unseen_domains_meet_the_bar_and_no_other_form_is_sent
     assert sum(kind == "search" for _, kind in sent) > 150, (
         "GET forms that are surely searches are sent without asking"
     )
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<form method=post action=/track><label>Parcel number<input name=no></label><button>Track"
+        " your parcel</button></form>",
+        "<form method=post action=/auftragsstatus><input name=auftragsnummer"
+        " placeholder=Auftragsnummer><input name=plz placeholder=PLZ><button>Status</button>"
+        "</form>",
+        "<form action=/suivi method=post><input name=numero placeholder='Numéro de commande'><input"
+        " type=email name=mel><button>Suivre</button></form>",
+        "<form method=post action=/order_status><input name=order_id>Номер заказа<button>Узнать"
+        " статус</button></form>",
+    ],
+)
+def test_a_look_up_of_an_order_by_its_number_is_not_sent(html):
+    form, verdict = classify_html(html, "http://shop.example/", shipped_model())
+    assert verdict.type is FormType.OTHER or refusal(form, verdict, False) is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "role"),
+    [
+        ("textarea", "recaptcha_challenge_field", "captcha"),
+        ("textarea", "g-recaptcha-response", "captcha"),
+        ("textarea", "comment", "message"),
+        ("text", "zip-code", "address"),
+        ("text", "postcode", "address"),
+        ("text", "code", "captcha"),
+    ],
+)
+def test_the_area_of_a_captcha_is_no_message_and_a_zip_code_no_captcha(kind, name, role):
+    assert role_of(kind, name, "", 0) == role
+
+
+def test_a_registration_with_the_area_of_a_captcha_is_no_contact():
+    html = "<form method=post><input name=user><input type=password name=a><input type=password"
+    html += " name=b>{}</form>"
+    plain, guarded = (
+        read_forms(html.format(area), "http://x.org/")[0]
+        for area in ("", "<textarea name=recaptcha_challenge_field></textarea>")
+    )
+    assert rule_type(plain).type is rule_type(guarded).type is FormType.REGISTRATION
+    assert counts(guarded).get("kind:textarea") is None
