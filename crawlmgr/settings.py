@@ -87,7 +87,7 @@ JOBS = {  # for each kind of run that sends no web requests: the class that carr
     "deepweb-removal": "deepweb.forms.sources.SourceRemoval",
 }
 CRAWL_DISPATCHERS = [
-    "forums.plans.dispatch.start_due",
+    "forums.dispatch.start_due",
     "focused.topic.topics.start_due",
     "deepweb.harvests.start_due",
 ]
@@ -104,7 +104,7 @@ DISPATCHERS = [
 # by kind of run: function that computes an item's next start after a change of its working hours;
 # called with the item's key, the hours and the time
 TIMED = {
-    "forum": "forums.plans.dispatch.retime",
+    "forum": "forums.plans.plans.retime",
     "topic": "focused.topic.topics.retime",
     "export": "crawlmgr.exports.saved_exports.retime",
     "backup": "crawlmgr.upkeep.backups.retime",
@@ -114,7 +114,7 @@ TIMED = {
 RECURRING = [
     "crawlmgr.schedule.recurring.own",
     "crawlmgr.upkeep.backups.entries",
-    "forums.plans.reads.entries",
+    "forums.dispatch.entries",
     "focused.topic.topics.entries",
     "deepweb.harvests.entries",
 ]

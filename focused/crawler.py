@@ -21,13 +21,13 @@ from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
-from focused.judge import marks
 from focused.judge.judge import FIRST, GROWTH
 from focused.models import TopicPage, TopicRun
 from focused.run import archived, sessions, stored_pages
 from focused.run.parse import Draft, run_stages
 from focused.run.sessions import Session
 from focused.run.stored_pages import EDITED
+from focused.topic import marks
 
 RECALL_PAGES = 64
 """Number of pages from the archive after which `idle` ends its transaction."""

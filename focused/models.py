@@ -19,7 +19,7 @@ class Topic(models.Model):
     the run began.
 
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a
-    `focused.topic.ontology.Ontology` as plain values, {} for none; `ontology_weight` is the weight
+    `focused.judge.ontology.Ontology` as plain values, {} for none; `ontology_weight` is the weight
     of words that it relates to the topic's words; `parameters` are the strategy's; `options` are
     the defaults of a run (see `focused.parameters.RunOptions`); `settings` override the crawl
     settings.
@@ -124,7 +124,7 @@ class TopicRun(models.Model):
     the learning judge at the run's beginning (see `focused.judge.feedback.VERSION`).
 
     `harvest_rate` is the estimated share of pages on topic, null as long as the marks are too few.
-    `harvest` holds what the marks say besides (see `focused.judge.marks`): the number of `marks`,
+    `harvest` holds what the marks say besides (see `focused.topic.marks`): the number of `marks`,
     that of pages `stuffed` with words and, if the marks are enough, the `interval` of the share,
     `curve` and `tunnels`. `relevant` counts the pages that the crawl itself took for relevant,
     which is a ranking and no measurement.

@@ -16,16 +16,16 @@ from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.robots import PageDirectives, directives
 from crawlmgr.web.url import host_key, url_hash
-from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
+from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck, structures
 from forums.discovery.pagers import followed, without_nofollow
 from forums.discovery.pages import PageFacts, facts
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
 from forums.reading.corrections import SiteCorrections
-from forums.sites import doubts, layout_changes, logins, structures
+from forums.sites import layout_changes, logins
 from forums.sites.login_pages import leaves, origins
-from forums.visits import overviews, visits
+from forums.visits import doubts, overviews, visits
 
 # number of threads that each slice compares with the site's model; number of pages of one kind that
 # show a layout change

@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page
 from crawlmgr.web.encoding import decode
+from focused.judge.definition import BadLine, read_keywords, read_seeds
 from focused.models import Topic
 from focused.topic import readings, samples, topics
-from focused.topic.definition import BadLine, read_keywords, read_seeds
 
 LINES_TOLD = 12
 MAX_FILES = 200

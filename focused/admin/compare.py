@@ -26,11 +26,10 @@ from focused.admin.crawl import strategies
 from focused.admin.runs import find as find_run
 from focused.admin.titles import axes, named, shown, sweep_title
 from focused.admin.topics import find, trail
-from focused.lab import stored_comparisons
+from focused.lab import stored_comparisons, tuning
 from focused.lab.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
 from focused.lab.sweeps import SWEEPS, TAU, heat
 from focused.models import Comparison, Topic, TopicPage
-from focused.topic import tuning
 
 PATENT = "dolphin *"
 """Value of a checkbox in the form that stands for the four runs of the Dolphin patent (see

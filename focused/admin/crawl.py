@@ -23,11 +23,12 @@ from crawlmgr.upkeep import settings_history
 from focused import reads
 from focused.admin import titles
 from focused.admin.topics import find, trail
+from focused.lab import tuning
 from focused.models import Comparison, Topic
 from focused.parameters import Parameter, RunOptions, parameters_of
 from focused.run.scope import Scope
 from focused.strategies import DEFAULT, strategy_class
-from focused.topic import topics, tuning
+from focused.topic import topics
 
 SLIDER = 10
 """A slider is shown for parameters with a fraction whose range ends at this value or below."""

@@ -26,14 +26,13 @@ from focused.admin.runs import find
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
-from focused.judge import marks
+from focused.judge.definition import Topic
 from focused.judge.judge import stuffed
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage
 from focused.pages import hashed
 from focused.run import search, sessions
-from focused.topic import readings
-from focused.topic.definition import Topic
+from focused.topic import marks, readings
 
 
 def _title(page: TopicPage) -> str:

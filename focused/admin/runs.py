@@ -24,11 +24,11 @@ from focused import reads
 from focused.admin import charts, crawl
 from focused.admin.add import tell_bad_lines
 from focused.admin.topics import trail
+from focused.judge.definition import read_seeds
 from focused.models import TopicRun
 from focused.parameters import parameters_of
 from focused.strategies import strategy_class
 from focused.topic import topics
-from focused.topic.definition import read_seeds
 
 WITH_OBJECTIVES = ("ant_colony", "space_evolution")
 

@@ -17,10 +17,10 @@ from django.utils.translation import gettext_noop
 from crawlmgr.admin import tags
 from focused.lab import stored_comparisons as comparison_services
 from focused.lab.sweeps import SWEEPS, TAU, Sweep
+from focused.lab.tuning import NOW, TYPED
 from focused.models import Comparison, TopicRun
 from focused.parameters import RunOptions, parameters_of
 from focused.strategies import BUILT_IN, strategy_class
-from focused.topic.tuning import NOW, TYPED
 
 CHOICES: Mapping[str, str] = {
     "follow": gettext_noop("follow"),

@@ -24,9 +24,9 @@ from focused import reads
 from focused.admin import charts, titles
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
 from focused.admin.titles import named
+from focused.judge.definition import read_seeds
 from focused.models import SampleDocument, Seed, Topic
 from focused.topic import readings, samples, topics
-from focused.topic.definition import read_seeds
 
 MAY, MAY_DELETE = "focused.change_topic", "focused.delete_topic"
 

@@ -18,11 +18,11 @@ from crawlmgr.admin.views import admin_view, back, number, page, post_view
 from focused import reads
 from focused.admin import charts
 from focused.admin.topics import find, trail
+from focused.judge.definition import read_keywords
+from focused.judge.ontology import MAX_CONCEPTS, Ontology, read_csv, read_turtle
 from focused.judge.relevance import Relevance
 from focused.models import Topic
 from focused.topic import readings, samples, topics
-from focused.topic.definition import read_keywords
-from focused.topic.ontology import MAX_CONCEPTS, Ontology, read_csv, read_turtle
 
 MAX_TEXT = 200_000
 MAX_WORDS = 50_000  # characters; a longer submitted list of words is refused

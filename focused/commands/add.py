@@ -11,16 +11,16 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Missing, Result, say
-from focused.judge.relevance import Relevance
-from focused.topic import readings, topics
-from focused.topic.definition import (
+from focused.judge.definition import (
     ONTOLOGY_SUFFIXES,
     read_keywords,
     read_named_documents,
     read_ontology,
     topic_from_files,
 )
-from focused.topic.ontology import MAX_CONCEPTS, Ontology
+from focused.judge.ontology import MAX_CONCEPTS, Ontology
+from focused.judge.relevance import Relevance
+from focused.topic import readings, topics
 
 BESIDE = 0.5
 """Weight of the ontology's words as keywords when the topic has samples or keywords as well."""

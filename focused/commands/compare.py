@@ -16,6 +16,7 @@ from crawlmgr.exports.formats import safe_cell
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
+from focused.judge.definition import Topic, read_text, topic_from_files
 from focused.lab.archive import Archive
 from focused.lab.comparison import (
     MAX_DRAWS,
@@ -34,7 +35,6 @@ from focused.parameters import read_settings
 from focused.run.parse import CONTEXTS, Parser
 from focused.strategies import strategy_class
 from focused.topic import topics
-from focused.topic.definition import Topic, read_text, topic_from_files
 
 
 def run(options: dict[str, Any]) -> Result:

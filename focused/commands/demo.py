@@ -17,10 +17,9 @@ from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import RunState
 from crawlmgr.upkeep.demonstration import MARK
 from focused.commands.crawl import in_words
-from focused.judge import marks
 from focused.judge.posterior import LEAST_MARKS
 from focused.models import Topic, TopicRun
-from focused.topic import topics
+from focused.topic import marks, topics
 
 NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"

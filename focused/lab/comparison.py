@@ -17,6 +17,7 @@ import numpy as np
 from crawlmgr.text.similarity import NEAR, distance
 from crawlmgr.web.url import UrlError, canonical
 from focused.graph import MemoryGraph
+from focused.judge.definition import Topic
 from focused.judge.judge import judged
 from focused.judge.relevance import Relevance
 from focused.lab.archive import Archive
@@ -36,7 +37,6 @@ from focused.pages import Content, Page
 from focused.parameters import Value
 from focused.run.loop import Trail, crawl
 from focused.strategies import strategy_class
-from focused.topic.definition import Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from crawlmgr.models import Run, RunState, WarcFile
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
+from focused.judge.definition import Topic
 from focused.judge.relevance import Relevance
 from focused.lab.archive import Archive
 from focused.lab.comparison import (
@@ -48,7 +49,6 @@ from focused.run.loop import Step, Trail
 from focused.run.parse import Parser
 from focused.strategies import strategy_class
 from focused.topic import topics
-from focused.topic.definition import Topic
 
 KIND = "topic-compare"
 Labels = Mapping[str, Label]

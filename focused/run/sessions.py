@@ -27,6 +27,7 @@ from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.traps import Counters
 from crawlmgr.web.url import UrlError, canonical, host_key
 from focused.graph import MemoryGraph, Node, State
+from focused.judge.definition import Topic
 from focused.judge.judge import MAX_PAGES
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
@@ -39,7 +40,6 @@ from focused.run.parse import CONTEXTS, Draft, Parser, run_stages
 from focused.run.scope import Scope
 from focused.run.stored_graph import DatabaseGraph
 from focused.strategies import strategy_class
-from focused.topic.definition import Topic
 
 # most sessions kept, and their estimated memory; the newest is kept in any case, since its run
 # would have to be processed again from its beginning

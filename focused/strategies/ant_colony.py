@@ -13,6 +13,7 @@ import numpy as np
 
 from crawlmgr.text.similarity import WordSimilarity, same_word, semantic
 from focused.graph import Node, State
+from focused.judge.ontology import Ontology, OntologySimilarity
 from focused.pages import Link, Page
 from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import GIVEN_UP, Strategy
@@ -26,7 +27,6 @@ from focused.strategies.link_table import (
     transition,
 )
 from focused.strategies.pareto import best_spread
-from focused.topic.ontology import Ontology, OntologySimilarity
 
 MIN_OVERLAP = 0.9
 

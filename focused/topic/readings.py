@@ -18,10 +18,9 @@ from crawlmgr.jobs import Pulse
 from crawlmgr.models import Run
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import keywords, merge, stem_of, wording
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, is_general
 from focused.models import SampleDocument, Topic
 from focused.topic import topics
-from focused.topic.general import is_general
 from focused.topic.lexicon import WORDS_A_PAGE
 
 KIND = "topic-texts"

@@ -21,7 +21,9 @@ from crawlmgr.upkeep import removals as removals
 from crawlmgr.upkeep import settings_history
 from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import canonical, host_key, url_hash
+from focused.judge.definition import Topic
 from focused.judge.feedback import VERSION
+from focused.judge.ontology import MAX_CONCEPTS, Ontology
 from focused.judge.relevance import Relevance
 from focused.models import GraphNode, SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
@@ -29,8 +31,6 @@ from focused.parameters import PAGES_PER_HOST, RunOptions, read_settings
 from focused.run import search, sessions
 from focused.run.scope import Scope
 from focused.strategies import strategy_class
-from focused.topic.definition import Topic
-from focused.topic.ontology import MAX_CONCEPTS, Ontology
 
 MAX_MARKED = 100
 """Maximum number of marked pages that a new run learns from: those that were fetched last."""

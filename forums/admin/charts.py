@@ -26,7 +26,7 @@ WEEKDAYS = (
 
 def posts_by_day(site: Site, now: datetime) -> Chart:
     """Returns a chart of a forum's posts per day over the last 30 days, one colour per board."""
-    days = reads.last_days(now, reads.zone(site))
+    days = reads.last_days(now, site.zone)
     series = [
         Series(one.name or _("other boards"), days, [one.days.get(day, 0) for day in days], colour)
         for one, colour in zip(reads.posts_by_day(site, now), COLOURS, strict=False)
@@ -55,7 +55,7 @@ def site_visits(site: Site) -> Chart:
 
 def board_by_day(board: Board, now: datetime) -> Chart:
     """Returns a chart of a board's new threads and replies per day over the last 30 days."""
-    local = reads.zone(board.site)
+    local = board.site.zone
     days = reads.last_days(now, local)
     sums = reads.board_by_day(board, local, now)
     series = [
@@ -76,7 +76,7 @@ def board_by_day(board: Board, now: datetime) -> Chart:
 def hourly(board: Board, now: datetime) -> list[Chart]:
     """Returns two charts of a board in the last four weeks: posts and visits by hour of the day,
     and posts by weekday and hour."""
-    found, hours = pattern(board, reads.zone(board.site), now), list(range(24))
+    found, hours = pattern(board, board.site.zone, now), list(range(24))
     clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
     series = [
         Series(_("posts"), hours, found.posts, NEW),

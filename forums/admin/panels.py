@@ -408,7 +408,7 @@ def _zone(pk: int) -> str:
     return Site.objects.filter(pk=pk).values_list("timezone", flat=True).first() or "UTC"
 
 
-hours.TIMED[plan_reads.KIND] = hours.Timed(
+hours.TIMED["forum"] = hours.Timed(
     gettext_lazy("Forum"),
     "admin:forum",
     "forums.view_site",

@@ -21,6 +21,7 @@ from forums.admin import charts, site_table, words
 from forums.admin.add import INTERVALS
 from forums.admin.site_table import TABLE
 from forums.admin.structures import layout_words, load
+from forums.discovery.structures import taught
 from forums.models import (
     MAX_DEADLINE_HOURS,
     MIN_DEADLINE_HOURS,
@@ -34,7 +35,6 @@ from forums.models import (
 from forums.plans import plans
 from forums.plans.reads import standing
 from forums.sites import alarms, logins, reads, sites
-from forums.sites.structures import taught
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
@@ -132,7 +132,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "silence": alarms.silence(site, now),
         "login": login_words(site),
         "threads": reads.recent_threads(site),
-        "zone": reads.zone(site),
+        "zone": site.zone,
         "downloads": downloads.choices(TABLES, site=site.pk),
         "charts": [charts.posts_by_day(site, now), charts.site_visits(site)],
     }

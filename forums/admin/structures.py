@@ -23,12 +23,8 @@ from forums.admin import site_table, words
 from forums.admin.add import EVIDENCE
 from forums.admin.site_table import engine
 from forums.admin.words import lessons
-from forums.models import Board, Doubt, Site
-from forums.reading import PageKind
-from forums.reading.corrections import SiteCorrections
-from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
-from forums.sites import doubts, reads, rereads, structures
-from forums.sites.correction_page import (
+from forums.discovery import structures
+from forums.discovery.correction_page import (
     NOTHING,
     ROLES,
     Effect,
@@ -41,7 +37,13 @@ from forums.sites.correction_page import (
     with_address,
     with_selector,
 )
-from forums.sites.structures import sample_pages, versions
+from forums.discovery.structures import sample_pages, versions
+from forums.models import Board, Doubt, Site
+from forums.reading import PageKind
+from forums.reading.corrections import SiteCorrections
+from forums.selectors.bounded import BUSY, NOTHING_FOUND, TOO_COSTLY
+from forums.sites import reads, rereads
+from forums.visits import doubts
 
 KINDS = ("index", "list", "thread", "alias")
 

@@ -588,7 +588,7 @@ def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
             for number, (url, reason) in thread.missing.items()
         ],
         "slice": reads.posts(thread, request.GET.dict()),
-        "zone": reads.zone(thread.site),
+        "zone": thread.site.zone,
         "keep": "",
     }
     trail = [
@@ -631,7 +631,7 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
         }
         return page(request, "forums/board.html", context, **frame)
     first = not any(name in request.GET for name in OF_PAGES)
-    zone = reads.zone(board.site)
+    zone = board.site.zone
     return table_page(
         request,
         "forums/board.html",
@@ -655,7 +655,7 @@ def _about(board: Board) -> dict[str, Any]:
         "last": reads.LastVisit(board.complete_at, board.last_visit),
         "due": due,
         "late": why_late(board, now) if due.late else [],
-        "zone": reads.zone(board.site),
+        "zone": board.site.zone,
         "intervals": INTERVALS,
         "run": next(iter(reads.active_runs([board.site_id])), None),
     }

@@ -31,15 +31,15 @@ from forums.admin import site_table, words
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
 from forums.models import OverviewSource, Plan, Policy, Site
-from forums.plans import plans, tuning
-from forums.plans import tuning as reads
+from forums.plans import plans
 from forums.schedule.bounds import MAX_IMPORTANCE, MAX_THETA, MIN_IMPORTANCE, MIN_THETA
 from forums.schedule.day_planning import EXACT_BOARDS
 from forums.schedule.events import Floats
 from forums.schedule.rhythm import DAY_HOURS
 from forums.schedule.timetable import Timetable
+from forums.simulation import tuning
+from forums.simulation import tuning as reads
 from forums.simulation.delay_simulation import SetupError
-from forums.sites.reads import zone as zone_of_site
 
 BARS = 40
 
@@ -464,7 +464,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         per_board, costs = tuning.visits_per_board(table), tuning.expected(table, basis)
     names = [board.name for board in known.boards]
     shown = _shown_board(known, form)
-    zone = str(zone_of_site(known.boards[shown].site))
+    zone = str(known.boards[shown].site.zone)
     charts: list[Chart] = [
         delays(numbers, visits, curves, weight, points),
         hours(names[shown], basis.rates[shown], table, shown, zone),

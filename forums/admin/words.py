@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
 from crawlmgr.admin.tags import duration
 from forums.models import Doubt, Plan, PlanDay, Policy, Site
-from forums.sites import doubts
+from forums.visits import doubts
 
 CLAIMS = {
     "replies": gettext_noop("replies + 1 = posts"),

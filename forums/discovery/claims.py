@@ -14,13 +14,13 @@ from urllib.parse import urljoin
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import Moment
+from forums.discovery.correction_page import selectors
 from forums.discovery.pages import FetchedPage, PageFacts
 from forums.reading import PageKind, PostRecord, ThreadRecord, read_regions, thread_key
 from forums.reading.addresses import names_user
 from forums.reading.corrections import value_of
 from forums.reading.document import Page
 from forums.selectors.child import select
-from forums.sites.correction_page import selectors
 
 
 @dataclass(frozen=True, slots=True)

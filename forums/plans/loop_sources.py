@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from django.db.models import Model
 
 from forums.models import Board, Look, OverviewSource, Visit
 from forums.schedule.adaptive import AdaptiveLoop, LoopSources, Source
@@ -254,3 +255,17 @@ def report(
     kept &= np.isin(owner, loop.overview.trusted_boards(number))
     loop.record_threads_fetched(number, owner[kept], np.array(times)[kept], weights[kept], at)
     return 1
+
+
+def report_pauses(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
+    """Passes the times until which boards (ids) and sources are paused after failures to the
+    adaptive policy."""
+    loop.resting_until = _until(Board, boards.tolist())
+    if loop.overview is not None:
+        loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])
+
+
+def _until(model: type[Model], ids: Sequence[int]) -> Floats:
+    rows = model._default_manager.filter(rests_until__isnull=False).values_list("pk", "rests_until")
+    until = dict(rows)
+    return np.array([until[pk].timestamp() if pk in until else 0.0 for pk in ids])

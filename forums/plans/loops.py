@@ -20,8 +20,6 @@ from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.schedule.equations import event_weights
 from forums.schedule.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.schedule.pacing import Budget
-from forums.sites import reads
-from forums.visits import board_state
 
 RANK_SECONDS = 60.0
 # A ranking in the last 90 s of a day counts as its last one. This exceeds RANK_SECONDS, because a
@@ -62,9 +60,7 @@ class Live:
 
 
 def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]:
-    zones = {
-        site.pk: reads.zone(site) for site in Site.objects.filter(pk__in=site_ids).only("timezone")
-    }
+    zones = {site.pk: site.zone for site in Site.objects.filter(pk__in=site_ids).only("timezone")}
     made: dict[ZoneInfo, LocalClock] = {}
     since, until = now.timestamp() - (days + 3) * 86400, now.timestamp() + 4 * 86400
     for zone in zones.values():
@@ -119,7 +115,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
         _deadlines(found),
     )
     _recall(plan, loop, sources, ids)
-    board_state.report(loop, ids, sources)
+    loop_sources.report_pauses(loop, ids, sources)
     if changed:
         loop.change_budget(plan.visits_per_day, now.timestamp())
     fixed, moving = loop.packed()
@@ -208,7 +204,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
         loop.replace_sources(inputs)
         loop_sources.calibrate(loop, sources, fixed["boards"])
-    board_state.report(loop, fixed["boards"], sources)
+    loop_sources.report_pauses(loop, fixed["boards"], sources)
     return Live(
         plan,
         loop,
@@ -345,7 +341,7 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
     each site's time zone."""
     found = set()
     for site in Site.objects.filter(pk__in=site_ids, requests_per_day__isnull=False):
-        local = now.astimezone(reads.zone(site))
+        local = now.astimezone(site.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
         visits = Visit.objects.filter(
             Q(finished__gte=midnight) | Q(finished__isnull=True),

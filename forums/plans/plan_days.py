@@ -15,13 +15,13 @@ from django.db import transaction
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.schedule.opening_hours import Window, next_allowed
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.plans import expected_visits, loops, plans, tuning
+from forums.plans import expected_visits, loops, plans
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, rhythm
 from forums.schedule import day_planning
 from forums.schedule.adaptive import AdaptiveLoop
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Floats, Ints, LocalClock
-from forums.schedule.optimal import expected_cost
+from forums.schedule.optimal import expected_cost, quick_optimal
 from forums.schedule.rhythm import DAY_HOURS, Intensity
 
 # up to this number of visits a day today and tomorrow are planned; with more, only today
@@ -353,9 +353,10 @@ def _adaptive_days(
         plan, loop, ids, share, now, datetime.fromtimestamp(ends[-1], UTC)
     )
     made: PlanDay | None = None
-    basis = tuning.Basis(found.profiles.rates, found.plain.rates, np.ones(len(found.boards)))
+    rates = found.profiles.rates
     # the same computation as on the tuning page
-    delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)
+    table = quick_optimal(rates, plan.visits_per_day)
+    delay = expected_cost(Intensity.of(rates), table)
     start = 0.0
     for day, end in zip(days, ends, strict=True):
         board = outlook.board[(outlook.moments >= start) & (outlook.moments < end)]

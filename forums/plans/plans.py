@@ -28,7 +28,6 @@ from forums.models import (
 from forums.plans import expected_visits
 from forums.schedule.bounds import checked_importance
 from forums.schedule.events import Openings
-from forums.sites import reads
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
@@ -237,7 +236,7 @@ def zone_of(plan: Plan) -> ZoneInfo:
     """Returns the time zone of a plan's days: its site's; for the plan of all sites, that of the
     first site."""
     site = plan.site if plan.site is not None else Site.objects.order_by("pk").first()
-    return reads.zone(site) if site is not None else ZoneInfo("UTC")
+    return site.zone if site is not None else ZoneInfo("UTC")
 
 
 # --- visits added by a user

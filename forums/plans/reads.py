@@ -14,7 +14,7 @@ import numpy as np
 from django.db.models import Avg, Count, Max, Min, Q, Sum
 from django.db.models.functions import TruncDate
 
-from crawlmgr.schedule.recurring import Recurring, Starts
+from crawlmgr.schedule.recurring import Starts
 from forums.models import (
     Board,
     BoardDay,
@@ -28,8 +28,6 @@ from forums.models import (
     Visit,
 )
 from forums.plans import expected_visits, loops, plans
-from forums.sites import reads
-from forums.sites.reads import VISIT_PAUSED
 
 State = PlannedVisit.State
 
@@ -296,35 +294,6 @@ def boards(plan: Plan, limit: int = 2000) -> list[Board]:
         else rows.exclude(site__plan__active=True)
     )
     return list(rows.only("id", "name", "site_id").order_by("site_id", "position", "id")[:limit])
-
-
-KIND = "forum"
-
-
-def entries(now: datetime, most: int) -> list[Recurring]:
-    """Returns the `most` forums with the earliest next visits, with the same times as on the forum
-    list."""
-    boards = Board.objects.filter(enabled=True, next_visit__isnull=False).values("site_id")
-    due = boards.annotate(at=Min("next_visit"), often=Min("interval_seconds")).order_by("at")[:most]
-    often = {row["site_id"]: row["often"] for row in due}
-    sites = Site.objects.filter(pk__in=list(often)).defer("structure", "settings")
-    planned = set(
-        Board.objects.filter(plans.planned_sites(), site_id__in=list(often)).values_list(
-            "site_id", flat=True
-        )
-    )
-    return [
-        Recurring(
-            KIND,
-            row.site.pk,
-            row.site.name,
-            None if row.site.pk in planned else often[row.site.pk],
-            row.due.at,
-            row.due.until,
-            row.site.paused or row.due.held == VISIT_PAUSED,
-        )
-        for row in reads.with_freshness(list(sites), now)
-    ]
 
 
 def planned(

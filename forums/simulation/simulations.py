@@ -19,7 +19,7 @@ from crawlmgr.models import Run
 from crawlmgr.runs import runs
 from forums.models import EventLog, Simulation, SimulationKind
 from forums.schedule.events import Events, EventsError
-from forums.schedule.rhythm import Settling
+from forums.schedule.rhythm import PAPER_PROFILE, Settling
 from forums.simulation import delay_simulation, event_logs, fetch_simulation
 
 KIND = "simulation"
@@ -249,7 +249,7 @@ def _outcome(outcome: delay_simulation.Outcome) -> dict[str, Any]:
 def _window(experiment: delay_simulation.Simulation) -> dict[str, Any]:
     """Returns facts of the log's period for the charts: boards, events, daily rhythm of the busiest
     boards, and how estimates settle as the history grows."""
-    rates = experiment.demand(experiment.profile(delay_simulation.PAPER_PROFILE)).rates
+    rates = experiment.demand(experiment.profile(PAPER_PROFILE)).rates
     busiest = np.argsort(-rates.sum(axis=1), kind="stable")[:PROFILES_SHOWN]
     names = experiment.events.boards
     settled: list[Settling] = experiment.settling(SETTLING_DAYS)

@@ -210,7 +210,7 @@ def record(site: Site, now: datetime) -> Record | None:
     counts = np.zeros(size, dtype=np.int64)
     for hour, number in found:
         counts[int((hour - first) / HOUR)] = number
-    local = reads.zone(site)
+    local = site.zone
     begun = first.astimezone(local).hour
     return Record(counts, (begun + np.arange(size)) % 24)
 

@@ -18,12 +18,12 @@ from forums.discovery import (
     LayoutChange,
     SiteModel,
     layout,
+    structures,
 )
 from forums.models import Board, Origin, Post, Site, Thread
 from forums.reading import PageKind, PostRecord, read_page, thread_key
-from forums.sites import doubts, structures
 from forums.sites.login_pages import leaves
-from forums.visits import moved_addresses, threads
+from forums.visits import doubts, moved_addresses, threads
 
 SAMPLE_PAGES = 20
 SAMPLE_RESERVE = 6

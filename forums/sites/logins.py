@@ -14,8 +14,9 @@ from crawlmgr.models import Page, Run, Url, events
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse, Hop
 from crawlmgr.web.pages.forms import submission
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
+from forums.discovery import structures
 from forums.models import Board, LoginMethod, LoginState, Site, SiteLogin, Thread
-from forums.sites import login_pages, structures
+from forums.sites import login_pages
 
 PRIORITY = 2e6  # priority of the login's requests: before all other addresses of a run
 PAGES_COMPARED = 8  # stored pages that are searched for a login form at most

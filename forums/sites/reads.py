@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from django.db.models import (
     Case,
@@ -228,14 +228,6 @@ class BoardDays:
 
     name: str
     days: dict[date, int] = field(default_factory=dict)
-
-
-def zone(site: Site) -> ZoneInfo:
-    """Returns the site's time zone; UTC if its name is unknown on this machine."""
-    try:
-        return ZoneInfo(site.timezone)
-    except (ZoneInfoNotFoundError, ValueError):
-        return ZoneInfo("UTC")
 
 
 def all_sites() -> QuerySet[Site]:
@@ -527,7 +519,7 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
     names = {row["board_id"]: row["board__name"] for row in totals[:top]}
     rows = {pk: BoardDays(name) for pk, name in names.items()}
     rest = BoardDays("")
-    local = zone(site)
+    local = site.zone
     # all other boards are summed by the database, so that the number of rows read does not grow
     # with the number of boards
     shown = Case(When(board_id__in=names, then="board_id"), default=0)

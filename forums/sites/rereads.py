@@ -15,11 +15,12 @@ from django.db.models import Count, Max, QuerySet
 from crawlmgr.archive import archive
 from crawlmgr.models import ACTIVE, Page, Run
 from crawlmgr.runs import runs
+from forums.discovery import structures
 from forums.discovery.pagers import followed
 from forums.models import Post, Site, Thread
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page, thread_key
 from forums.reading.apis import read_api
-from forums.sites import sites, structures
+from forums.sites import sites
 from forums.visits import threads
 from forums.visits.incremental import signature
 

@@ -25,7 +25,7 @@ from crawlmgr.schedule import timings
 from crawlmgr.upkeep import removals as deletions
 from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
-from forums.discovery import Explorer
+from forums.discovery import Explorer, structures
 from forums.models import (
     DEFAULT_INTERVAL_SECONDS,
     Board,
@@ -39,8 +39,7 @@ from forums.models import (
 )
 from forums.plans import plans
 from forums.reading import board_key
-from forums.sites import doubts, structures
-from forums.visits import overviews
+from forums.visits import doubts, overviews
 
 REMOVAL = "forum-removal"
 

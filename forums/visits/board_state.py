@@ -3,18 +3,12 @@ increasing pauses after failures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
-
-import numpy as np
-from django.db.models import Model
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.web.http.exchange import Failure
 from forums.models import Board, OverviewSource, Visit
-from forums.schedule.adaptive import AdaptiveLoop
-from forums.schedule.events import Floats, Ints
 from forums.visits import incremental
 
 FIRST_SECONDS = 900.0
@@ -79,20 +73,6 @@ def record_success(one: Failing) -> None:
     if one.failures:
         one.failures, one.rests_until = 0, None
         one.save(update_fields=["failures", "rests_until"])
-
-
-def report(loop: AdaptiveLoop, boards: Ints, sources: Sequence[OverviewSource]) -> None:
-    """Passes the times until which boards (ids) and sources are paused after failures to the
-    adaptive policy."""
-    loop.resting_until = _until(Board, boards.tolist())
-    if loop.overview is not None:
-        loop.sources_resting_until = _until(OverviewSource, [one.pk for one in sources])
-
-
-def _until(model: type[Model], ids: Sequence[int]) -> Floats:
-    rows = model._default_manager.filter(rests_until__isnull=False).values_list("pk", "rests_until")
-    until = dict(rows)
-    return np.array([until[pk].timestamp() if pk in until else 0.0 for pk in ids])
 
 
 MIN_DEEPER = timedelta(hours=1)

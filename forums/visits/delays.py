@@ -16,7 +16,6 @@ from forums.models import Board, PlannedVisit, Site, Visit
 from forums.schedule import delay_report, equations
 from forums.schedule.delay_report import BoardDelay, Items
 from forums.schedule.events import Floats, LocalClock
-from forums.sites.reads import zone
 
 MAX_ITEMS = 300_000
 
@@ -150,7 +149,7 @@ def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta
     for pk in set(site.tolist()):
         mine = site[board] == pk
         if mine.any():
-            where = zone(next(one.site for one in known if one.site_id == pk))
+            where = next(one.site for one in known if one.site_id == pk).zone
             local[mine] = LocalClock(
                 where, float(times[mine].min()), float(times[mine].max())
             ).local_hours(times[mine])
@@ -181,7 +180,7 @@ def expected(site: Site | None, since: datetime, theta: float) -> Expected:
     result = Expected()
     for board, at, hoped, weight, new, replies, name in values.iterator(chunk_size=5000):
         if name not in zones:
-            zones[name] = zone(Site(timezone=name))
+            zones[name] = Site(timezone=name).zone
         measured = equations.delay_of_sums(new, replies, theta, weight)
         result.add(board, at.astimezone(UTC).astimezone(zones[name]), float(hoped), measured)
     return result

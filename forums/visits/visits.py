@@ -16,11 +16,11 @@ from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState, events
 from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
+from forums.discovery import structures
 from forums.models import Board, Thread, Visit
 from forums.plans import plans, stored_rhythms
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord
-from forums.sites import doubts, structures
-from forums.visits import board_state, delays, incremental, moved_addresses, threads
+from forums.visits import board_state, delays, doubts, incremental, moved_addresses, threads
 
 # reasons why a guest may not read a thread: no fault that an operator has to look at
 BARRED = frozenset({"http_401", "http_403", "http_451", "login_needed", "robots", "robots_meta"})

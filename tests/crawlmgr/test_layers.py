@@ -41,7 +41,6 @@ SINGLE = {
     "forums.simulation.delay_simulation": PURE,
     "forums.simulation.fetch_simulation": PURE,
     "forums.simulation.simulated_lists": PURE,
-    "forums.sites.correction_page": PURE,
     "forums.sites.login_pages": PURE,
     "forums.visits.incremental": PURE,
 }
@@ -63,7 +62,7 @@ DJANGO_GROUND = {
 }
 # Files and folders of a crawler that may use Django; the other ones are in the layer PURE.
 CRAWLER_DJANGO = {
-    *("crawler", "discovery_crawler", "exports", "reads"),
+    *("crawler", "discovery_crawler", "dispatch", "exports", "reads"),
     *("plans", "simulation", "sites", "visits"),
 }
 # Modules beside pure ones in the folder of a noun that may use Django, too.
@@ -77,17 +76,27 @@ CRAWLER_MODULES = {
     "deepweb.harvest_session",
     "deepweb.harvests",
     "deepweb.size.estimate",
-    "focused.judge.marks",
     "focused.lab.stored_comparisons",
+    "focused.lab.tuning",
     "focused.run.archived",
     "focused.run.search",
     "focused.run.sessions",
     "focused.run.stored_graph",
     "focused.run.stored_pages",
+    "focused.topic.marks",
     "focused.topic.readings",
     "focused.topic.samples",
     "focused.topic.topics",
-    "focused.topic.tuning",
+    "forums.discovery.structures",
+}
+# Folders inside a crawler: a folder imports only folders before it, and the modules and folders
+# that are not named here import all of them.
+FOLDERS = {
+    "forums": (
+        *("selectors", "reading", "schedule", "models", "discovery", "plans", "visits"),
+        *("simulation", "sites"),
+    ),
+    "focused": ("judge", "strategies", "run", "topic", "lab"),
 }
 
 SOCKET_MODULES = {
@@ -236,6 +245,17 @@ def test_imports_point_down() -> None:
         above, below = layer(one.module.name), layer(one.target) if _ours(one.target) else None
         if above is not None and below is not None and below < above:
             wrong.append(one)
+    assert not wrong, _told(wrong)
+
+
+def test_folders_of_a_crawler_point_down() -> None:
+    wrong = []
+    for one in imports():
+        crawler, own, *_ = [*one.module.name.split("."), ""]
+        other, folder, *_ = [*one.target.split("."), ""]
+        order = FOLDERS.get(crawler, ())
+        if crawler == other and own in order and folder != own:
+            wrong += [one] * (folder in order[order.index(own) :])
     assert not wrong, _told(wrong)
 
 

@@ -14,6 +14,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlmgr.text.tokens import Tokenizer
+from focused.judge.definition import Topic, read_documents, topic_from_files
 from focused.lab.archive import Archive
 from focused.lab.comparison import (
     TRAIL,
@@ -30,7 +31,6 @@ from focused.lab.evaluate import Label
 from focused.run.loop import Outside
 from focused.run.parse import Parser
 from focused.strategies import BUILT_IN
-from focused.topic.definition import Topic, read_documents, topic_from_files
 from tests.benches.topics import strategies as bench
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/webgraphs"

@@ -4,11 +4,11 @@ of wrongly omitted links."""
 from __future__ import annotations
 
 from crawlmgr.text.tokens import Tokenizer, tokenize
+from focused.judge.definition import Topic
+from focused.judge.ontology import OntologySimilarity, read_csv
 from focused.lab.comparison import Entry, run_entry
 from focused.pages import Link
 from focused.strategies.ant_colony import OnePerConcept
-from focused.topic.definition import Topic
-from focused.topic.ontology import OntologySimilarity, read_csv
 from tests.focused.webs import OFF, ON, Web, topic, url
 
 TREE = read_csv(

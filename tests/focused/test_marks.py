@@ -10,12 +10,11 @@ from django.urls import reverse
 
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState
-from focused.judge import marks
 from focused.judge.feedback import VERSION, Feedback
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
 from focused.run import sessions
-from focused.topic import topics
+from focused.topic import marks, topics
 from tests.crawlmgr.admin.rows import user
 from tests.focused.test_admin import OPEN, nothing_is_known, web
 from tests.focused.topical import DOCUMENTS, TopicalWeb

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from crawlmgr.text.similarity import simhash
 from crawlmgr.text.tokens import tokenize
 from focused.graph import MemoryGraph, Node, State
+from focused.judge.definition import Topic
 from focused.judge.relevance import Relevance
 from focused.pages import Content, Link, Page
 from focused.run.loop import Outside, Trail, crawl
 from focused.strategies import strategy_class
 from focused.strategies.base import Strategy
-from focused.topic.definition import Topic
 
 WebLink = str | tuple[str, str] | tuple[str, str, str]
 DOCUMENTS = ("focused crawler fetches topical pages", "crawler follows topical links of pages")

@@ -19,7 +19,7 @@ from django.utils import translation
 
 from forums.admin import tuning
 from forums.models import Board, BoardHour, Plan, Post, Site, Thread
-from forums.plans import tuning as reads
+from forums.simulation import tuning as reads
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 from tests.standing import StandingClock
 

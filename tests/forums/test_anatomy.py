@@ -13,11 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlmgr.web.pages.tree import parse
-from forums.reading import PageKind, read_page
-from forums.reading.corrections import SiteCorrections
-from forums.selectors import bounded
-from forums.selectors.child import select
-from forums.sites.correction_page import (
+from forums.discovery.correction_page import (
     NOTHING,
     SamplePage,
     checked,
@@ -27,6 +23,10 @@ from forums.sites.correction_page import (
     with_address,
     with_selector,
 )
+from forums.reading import PageKind, read_page
+from forums.reading.corrections import SiteCorrections
+from forums.selectors import bounded
+from forums.selectors.child import select
 from tests.crawlmgr.admin.rows import EVIL
 from tests.site.forum import LocalForum
 

@@ -11,10 +11,11 @@ import pytest
 from crawlmgr import jobs
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
+from forums.discovery import structures
+from forums.discovery.correction_page import with_selector
 from forums.models import Post, Site, Thread
 from forums.reading import PageKind
-from forums.sites import rereads, structures
-from forums.sites.correction_page import with_selector
+from forums.sites import rereads
 from tests.forums.test_crawl import added, crawl, now, sums
 from tests.site.discourse import Discourse
 from tests.site.forum import ForumServer, LocalForum

@@ -21,12 +21,13 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Page
 from crawlmgr.web.pages.tree import parse
 from focused.run.scope import Scope
+from forums.discovery import correction_page
+from forums.discovery.correction_page import dissect
 from forums.models import Site, Visit
 from forums.reading import PageKind, read_page
 from forums.reading.corrections import KindRules, SiteCorrections
 from forums.selectors import bounded, child
-from forums.sites import correction_page, rereads
-from forums.sites.correction_page import dissect
+from forums.sites import rereads
 from tests.crawlmgr.admin.rows import user
 from tests.forums.test_crawl import crawl, read_once
 from tests.site.forum import ForumServer, LocalForum
@@ -259,7 +260,7 @@ EVALUATE = {
     "deepweb/forms/templates.py": "words of ours for limits, as min and max",
     "focused/run/scope.py": "users' path patterns, with `*` only (matched without going back)",
     "forums/admin/simulations.py": "forms of messages, ours",
-    "forums/sites/correction_page.py": "selectors derived from an element's own tags and classes",
+    "forums/discovery/correction_page.py": "selectors from an element's own tags and classes",
     "forums/discovery/evidence.py": "a number",
     "forums/discovery/claims.py": "selectors derived as in anatomy",
     "forums/reading/patterns.py": "forms of queries, ours",

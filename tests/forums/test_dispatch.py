@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from crawlmgr.models import Event, Run, RunState
+from forums import dispatch
 from forums.models import Board, Plan, PlanDay, PlannedVisit, Site, Visit
-from forums.plans import dispatch, loops, plan_days, plans
+from forums.plans import loops, plan_days, plans
 from forums.sites import sites
 from forums.visits import visits
 from tests.forums.planned import NOW, fill, make_site

@@ -11,12 +11,12 @@ from django.test import Client
 from crawlmgr.access import vault
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Run
-from forums.discovery import SiteModel
+from forums.discovery import SiteModel, structures
 from forums.discovery.model import Layout, PageNumbering
 from forums.models import Board, Origin, Site, StructureVersion
 from forums.reading import PageKind
 from forums.reading.corrections import KindRules, SiteCorrections
-from forums.sites import sites, structures
+from forums.sites import sites
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 
 pytestmark = pytest.mark.django_db

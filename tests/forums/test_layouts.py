@@ -12,9 +12,9 @@ from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Run, RunState
 from crawlmgr.runs import runs
-from forums.discovery import LayoutChange
+from forums.discovery import LayoutChange, structures
 from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
-from forums.sites import layout_changes, sites, structures
+from forums.sites import layout_changes, sites
 from tests.forums.test_crawl import added, crawl, now, read_once, sums
 from tests.site.forum import ForumServer, LocalForum
 

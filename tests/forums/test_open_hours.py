@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from crawlmgr.models import Run, RunState
 from crawlmgr.schedule import opening_hours, timings
+from forums import dispatch
 from forums.models import Board, Plan, PlanDay, PlannedVisit
-from forums.plans import dispatch, expected_visits, plan_days, plans
+from forums.plans import expected_visits, plan_days, plans
 from forums.schedule import day_planning
 from forums.schedule.events import Openings, Sites
 from forums.sites import sites

@@ -115,11 +115,11 @@ def test_posts_are_counted_by_the_days_of_the_site(site: Site) -> None:
     assert [(row.name, row.days) for row in found] == [
         ("a", {date(2026, 11, 19): 3, date(2026, 11, 20): 7})
     ]
-    assert reads.board_by_day(one, reads.zone(site), NOW) == {
+    assert reads.board_by_day(one, site.zone, NOW) == {
         date(2026, 11, 19): (1, 2),
         date(2026, 11, 20): (3, 4),
     }
-    assert reads.last_days(NOW, reads.zone(site), 2) == [date(2026, 11, 20), date(2026, 11, 21)]
+    assert reads.last_days(NOW, site.zone, 2) == [date(2026, 11, 20), date(2026, 11, 21)]
 
 
 def test_small_boards_are_summed_up_as_others(site: Site) -> None:
@@ -135,7 +135,7 @@ def test_small_boards_are_summed_up_as_others(site: Site) -> None:
 
 def test_an_unknown_zone_is_read_as_utc(site: Site) -> None:
     site.timezone = "Mars/Olympus"
-    assert reads.zone(site).key == "UTC"
+    assert site.zone.key == "UTC"
 
 
 def test_posts_come_in_the_order_of_the_thread(site: Site) -> None:

@@ -13,10 +13,12 @@ from crawlmgr import engine, jobs
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
+from forums.discovery import structures
 from forums.models import Board, Doubt, Post, Site, Thread
 from forums.reading import PageKind
 from forums.reading.corrections import NOTHING, KindRules, SiteCorrections
-from forums.sites import doubts, rereads, sites, structures
+from forums.sites import rereads, sites
+from forums.visits import doubts
 from tests.forums.test_crawl import read_once
 from tests.site.forum import ForumServer, LocalForum
 

@@ -14,8 +14,9 @@ from django.urls import reverse
 
 from crawlmgr import clock
 from crawlmgr.models import Run, RunState, Url
+from forums import dispatch
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
-from forums.plans import dispatch, loops, plans
+from forums.plans import loops, plans
 from forums.plans import reads as plan_reads
 from forums.plans import reads as waiting
 from forums.plans.reads import standing

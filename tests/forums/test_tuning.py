@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from forums.plans import tuning
 from forums.schedule import day_planning
 from forums.schedule.events import Events, from_rows
 from forums.schedule.optimal import OptimalPlanner
 from forums.schedule.paper import Demand
+from forums.simulation import tuning
 from forums.simulation.delay_simulation import Setup, Simulation
 
 

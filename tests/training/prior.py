@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
+from focused.judge.definition import Topic
 from focused.judge.judge import reward
 from focused.judge.relevance import Relevance
 from focused.lab.evaluate import Label
@@ -22,7 +23,6 @@ from focused.run.loop import Outside, Source, crawl
 from focused.run.parse import Parser
 from focused.strategies.adaptive import Adaptive, Prior
 from focused.strategies.link_features import FEATURES
-from focused.topic.definition import Topic
 from tests.training import packs
 
 Vector = NDArray[np.float64]

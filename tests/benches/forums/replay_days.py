@@ -15,8 +15,9 @@ from crawlmgr.clock import ManualClock
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from crawlmgr.web.url import canonical, host_key, url_hash
+from forums import dispatch
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, SourceKind, Visit
-from forums.plans import dispatch, loops, plans
+from forums.plans import loops, plans
 from forums.reading import board_key
 from forums.schedule.bounds import USUAL_THETA
 from forums.schedule.delay_report import event_delays

@@ -17,11 +17,9 @@ from forums.schedule.delay_report import event_delays
 from forums.schedule.events import DAY_SECONDS, Events, Floats, read_events
 from forums.schedule.optimal import OptimalPlanner, closed_form_hours
 from forums.schedule.paper import Demand, bra, even_hours, timetable
-from forums.schedule.rhythm import ProfileOptions
+from forums.schedule.rhythm import OPTIMAL_PROFILE, PAPER_PROFILE, ProfileOptions
 from forums.schedule.timetable import Timetable, square_root
 from forums.simulation.delay_simulation import (
-    OPTIMAL_PROFILE,
-    PAPER_PROFILE,
     Setup,
     SetupError,
     Simulation,

@@ -17,9 +17,9 @@ from deepweb.answers.result_list import PageTemplate
 from deepweb.forms.finder import read_page as read_forms_page
 from deepweb.forms.stored import classified
 from deepweb.search_forms import read_forms
+from focused.judge.definition import Topic
 from focused.judge.relevance import Relevance
 from focused.run.parse import Draft, Parser, clean, convert, run_stages
-from focused.topic.definition import Topic
 from focused.topic.lexicon import topic_lexicon
 from focused.topic.readings import MAX_SAMPLE_CHARACTERS
 from forums.reading import read_page

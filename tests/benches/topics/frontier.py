@@ -22,13 +22,13 @@ from crawlmgr.management.base import table as text_table
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
+from focused.judge.definition import Topic
 from focused.judge.relevance import Relevance
 from focused.pages import Content
 from focused.run.loop import Walk
 from focused.run.parse import Parser
 from focused.run.stored_graph import DatabaseGraph
 from focused.strategies.best_first import BestFirst
-from focused.topic.definition import Topic
 from tests.benches.child import answer_of
 from tests.benches.local_server import WORDS
 

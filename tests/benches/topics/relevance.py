@@ -17,6 +17,7 @@ from scipy.stats import rankdata
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
+from focused.judge.definition import Topic
 from focused.judge.feedback import Feedback
 from focused.judge.posterior import Posterior, places, to_mark
 from focused.judge.relevance import Relevance
@@ -24,7 +25,6 @@ from focused.lab.archive import Archive
 from focused.lab.evaluate import Label
 from focused.pages import Content
 from focused.run.parse import Parser
-from focused.topic.definition import Topic
 from tests.training import packs
 
 SIDES = ("similarity", "judge", "marked", "inside", "width")

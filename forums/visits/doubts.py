@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import F
 
+from forums.discovery import structures
 from forums.models import Board, Doubt, Site, Thread, Visit
-from forums.sites import structures
 from forums.visits import threads
 from forums.visits.incremental import VisitState
 

@@ -11,8 +11,9 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Min, Q
 
-from crawlmgr.models import Run, Timing, events
+from crawlmgr.models import Run, events
 from crawlmgr.runs import runs
+from crawlmgr.schedule.recurring import Recurring
 from forums.models import (
     Basis,
     Board,
@@ -26,7 +27,7 @@ from forums.models import (
     Visit,
 )
 from forums.plans import expected_visits, loops, plan_days, plans
-from forums.sites import sites
+from forums.sites import reads, sites
 from forums.visits import overviews
 
 GATHER_SECONDS = 30  # boards due within this time after one that is due are visited in the same run
@@ -81,11 +82,6 @@ def _by_interval(now: datetime, limit: int) -> int:
                 next_visit=plans.by_interval(board, now, now)
             )
     return started
-
-
-def retime(site_id: int, timing: Timing, now: datetime) -> None:
-    """Moves a site's planned visits into its changed working hours."""
-    plans.retime(site_id, timing, now)
 
 
 def _start(
@@ -298,3 +294,29 @@ def _by_loop(plan: Plan, now: datetime) -> int:
         soon = (opens or now) + timedelta(hours=expected_visits.SOON_HOURS)
         expected_visits.write(plan, live.loop, live.boards, loops.share(plan), now, soon)
     return started
+
+
+def entries(now: datetime, most: int) -> list[Recurring]:
+    """Returns the `most` forums with the earliest next visits, with the same times as on the forum
+    list."""
+    boards = Board.objects.filter(enabled=True, next_visit__isnull=False).values("site_id")
+    due = boards.annotate(at=Min("next_visit"), often=Min("interval_seconds")).order_by("at")[:most]
+    often = {row["site_id"]: row["often"] for row in due}
+    sites = Site.objects.filter(pk__in=list(often)).defer("structure", "settings")
+    planned = set(
+        Board.objects.filter(plans.planned_sites(), site_id__in=list(often)).values_list(
+            "site_id", flat=True
+        )
+    )
+    return [
+        Recurring(
+            "forum",
+            row.site.pk,
+            row.site.name,
+            None if row.site.pk in planned else often[row.site.pk],
+            row.due.at,
+            row.due.until,
+            row.site.paused or row.due.held == reads.VISIT_PAUSED,
+        )
+        for row in reads.with_freshness(list(sites), now)
+    ]

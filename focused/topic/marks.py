@@ -13,6 +13,7 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.database import caches
+from focused.judge.definition import Topic
 from focused.judge.feedback import Feedback, Rows
 from focused.judge.judge import stuffed
 from focused.judge.posterior import LEAST_MARKS, Posterior, places, probability, to_mark
@@ -21,7 +22,6 @@ from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
 from focused.run import sessions
 from focused.topic import topics
-from focused.topic.definition import Topic
 
 MAX_PAGES = 2000
 """Maximum number of pages of a run that are judged together: of longer runs every n-th page."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import canonical
-from focused.topic.ontology import Ontology, read_csv, read_turtle
+from focused.judge.ontology import Ontology, read_csv, read_turtle
 
 
 @dataclass(frozen=True, slots=True)
