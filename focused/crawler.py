@@ -23,7 +23,7 @@ from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
 from focused.judge.judge import FIRST, GROWTH
 from focused.models import TopicPage, TopicRun
-from focused.run import archived, sessions, stored_pages
+from focused.run import sessions, stored_pages
 from focused.run.parse import Draft, run_stages
 from focused.run.sessions import Session
 from focused.run.stored_pages import EDITED
@@ -330,7 +330,7 @@ class TopicCrawler:
             if options.source == "mixed" and options.fresh_days
             else None
         )
-        page = archived.stored_page(url)
+        page = archive.redirected(url)
         if page is None or (since is not None and page.fetched_at < since) or page.run_id == run.pk:
             if options.source == "mixed":
                 return False

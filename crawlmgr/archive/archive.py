@@ -10,7 +10,7 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from crawlmgr.models import Page, WarcFile
 from crawlmgr.web.http.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.http.headers import PLAIN_HEADERS
 from crawlmgr.web.pages.html import page_title
-from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
+from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
 from crawlmgr.web.warc import (
     PAGE_BYTES,
     TORN,
@@ -201,6 +201,42 @@ def latest(url: str, before: datetime | None = None) -> Page | None:
     if before is not None:
         pages = pages.filter(fetched_at__lt=before)
     return pages.select_related("warc").order_by("-fetched_at").first()
+
+
+REDIRECTS = (301, 302, 303, 307, 308)
+MAX_REDIRECTS = 5
+
+
+def in_archive(urls: Sequence[str]) -> set[str]:
+    """Returns those of the addresses for which the archive has a response."""
+    keys = {url_hash(url): url for url in urls}
+    wanted, found = list(keys), set[str]()
+    for start in range(0, len(wanted), 500):
+        held = Page.objects.filter(url_hash__in=wanted[start : start + 500], warc__isnull=False)
+        found.update(keys[key] for key in held.values_list("url_hash", flat=True))
+    return found
+
+
+def redirected(url: str) -> Page | None:
+    """Returns the newest archived page of an address, following archived redirects; None if there
+    is none."""
+    for _ in range(MAX_REDIRECTS):
+        page = latest(url)
+        if page is not None:
+            return page
+        moved = Page.objects.filter(
+            url_hash=url_hash(url), status__in=REDIRECTS, warc__isnull=False
+        )
+        hop = moved.select_related("warc").order_by("-fetched_at").first()
+        record = read_page(hop) if hop is not None else None
+        if record is None:
+            return None
+        headers = {name.lower(): value for name, value in record.headers}
+        target = absolute(headers.get("location", ""), url)
+        if target is None:
+            return None
+        url = canonical(target)
+    return None
 
 
 def import_file(

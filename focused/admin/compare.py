@@ -28,7 +28,7 @@ from focused.admin.titles import axes, named, shown, sweep_title
 from focused.admin.topics import find, trail
 from focused.lab import stored_comparisons, tuning
 from focused.lab.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
-from focused.lab.sweeps import SWEEPS, TAU, heat
+from focused.lab.stored_comparisons import SWEEPS, TAU, heat
 from focused.models import Comparison, Topic, TopicPage
 
 PATENT = "dolphin *"

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 
 from crawlmgr.admin import tags
 from focused.lab import stored_comparisons as comparison_services
-from focused.lab.sweeps import SWEEPS, TAU, Sweep
+from focused.lab.stored_comparisons import SWEEPS, TAU, Sweep
 from focused.lab.tuning import NOW, TYPED
 from focused.models import Comparison, TopicRun
 from focused.parameters import RunOptions, parameters_of

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from crawlmgr.archive import archive
+from crawlmgr.archive.archive import in_archive
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database.sql import in_parts
 from crawlmgr.engine import Interrupted
@@ -34,7 +35,6 @@ from focused.models import TopicPage, TopicRun
 from focused.pages import Content, Page, hashed
 from focused.parameters import RunOptions, read_settings
 from focused.run import loop
-from focused.run.archived import in_archive
 from focused.run.loop import Walk
 from focused.run.parse import CONTEXTS, Draft, Parser, run_stages
 from focused.run.scope import Scope

@@ -15,8 +15,7 @@ from django.db import transaction
 from crawlmgr.database import caches
 from focused.judge.definition import Topic
 from focused.judge.feedback import Feedback, Rows
-from focused.judge.judge import stuffed
-from focused.judge.posterior import LEAST_MARKS, Posterior, places, probability, to_mark
+from focused.judge.judge import LEAST_MARKS, Posterior, places, probability, stuffed, to_mark
 from focused.judge.relevance import Relevance
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed

@@ -27,7 +27,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from focused.judge.relevance import Relevance
 from focused.models import SampleDocument, Topic
 from focused.pages import Page
-from focused.run import archived, sessions
+from focused.run import sessions
 from focused.run.parse import Draft, Parser, main_text, run_stages
 from focused.run.scope import Scope
 from focused.topic import readings, topics
@@ -259,7 +259,7 @@ def page_of(topic: Topic, address: str) -> Sample:
     ValueError with a one-line message if the page cannot be obtained."""
     url = _address(address)
     parser = Parser(Tokenizer(topic.user_words))
-    page = archived.stored_page(url)
+    page = archive.redirected(url)
     record = archive.read_page(page) if page is not None else None
     if page is not None and record is not None:
         draft = run_stages(

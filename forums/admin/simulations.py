@@ -31,7 +31,8 @@ from crawlmgr.runs import runs
 from forums.admin import words
 from forums.models import EventLog, Simulation, SimulationKind, Site
 from forums.schedule.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
-from forums.simulation import delay_simulation, event_logs, fetch_simulation, simulations
+from forums.schedule.policies import POLICIES
+from forums.simulation import event_logs, fetch_simulation, simulations
 from forums.simulation import simulations as reads
 
 Rows = Sequence[dict[str, Any]]
@@ -192,10 +193,8 @@ def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: flo
 
 
 def _line(policy: str, x: Sequence[float], y: Sequence[float | None]) -> Series:
-    dashed = policy in ("clairvoyant", "oracle")
-    return Series(
-        words.name(policy), x, y, words.COLOURS[policy], line=True, points=True, dashed=dashed
-    )
+    dashed, colour = policy in ("clairvoyant", "oracle"), words.POLICIES[policy].colour
+    return Series(words.name(policy), x, y, colour, line=True, points=True, dashed=dashed)
 
 
 MAX_STEPS = 400
@@ -214,7 +213,7 @@ Boxes = forms.CheckboxSelectMultiple
 
 
 def _choices(names: Sequence[str]) -> list[tuple[str, Any]]:
-    return [(name, words.NAMES[name]) for name in names]
+    return [(name, words.POLICIES[name].title) for name in names]
 
 
 class LogForm(forms.Form):
@@ -283,7 +282,7 @@ class SchedulesForm(LogForm):
     """Form of the experiment on schedules (the forum paper's second experiment)."""
 
     policies = forms.MultipleChoiceField(
-        choices=_choices(delay_simulation.POLICIES),
+        choices=_choices(POLICIES),
         initial=DEFAULT_POLICIES,
         widget=Boxes,
         label=gettext_lazy("Policies"),
@@ -504,37 +503,16 @@ def _start(request: HttpRequest, form: LogForm, kind: str) -> Simulation | None:
 
 
 def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
-    chosen = form.cleaned_data
-    if chosen["upload"]:
+    chosen, user = form.cleaned_data, request.user
+    if upload := chosen["upload"]:
         zone = chosen["timezone"] or "UTC"
-        return _read_if_small(
-            event_logs.store(
-                chosen["upload"].name,
-                chosen["upload"].chunks(),
-                now=now,
-                timezone=zone,
-                user=request.user,
-            )
-        )
+        log = event_logs.store(upload.name, upload.chunks(), now=now, timezone=zone, user=user)
+        return event_logs.read_if_small(log)
     if chosen["site"]:
-        return _read_if_small(
-            event_logs.create_unwritten(chosen["site"], now=now, user=request.user)
-        )
+        log = event_logs.create_unwritten(chosen["site"], now=now, user=user)
+        return event_logs.read_if_small(log)
     kept: EventLog = chosen["log"]
     return kept
-
-
-def _read_if_small(log: EventLog) -> EventLog:
-    """Reads a small log at once, so that errors are shown immediately; a large one is read by the
-    simulation's worker as its first step. Deletes the log and raises ValueError if it cannot be
-    used."""
-    try:
-        if event_logs.small(log):
-            event_logs.read_in(log)
-    except ValueError:
-        event_logs.remove(log)
-        raise
-    return log
 
 
 def find(pk: int) -> Simulation:

@@ -66,13 +66,13 @@ def delays(
             words.name(name),
             numbers,
             [value * scale for value in values],
-            words.COLOURS[name],
+            words.POLICIES[name].colour,
             line=True,
         )
         for name, values in curves.items()
     ]
     series += [
-        Series(words.name(name), [x], [y], words.COLOURS[name], line=True, points=True)
+        Series(words.name(name), [x], [y], words.POLICIES[name].colour, line=True, points=True)
         for name, (x, y) in points.items()
     ]
     drawn = chart(

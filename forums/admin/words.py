@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -419,64 +419,72 @@ def what(code: str) -> str:
     return f"{_(WHAT[head])} ({', '.join(parts)})" if parts else _(WHAT[head])
 
 
-NAMES: dict[str, Promise] = {
-    "interval": gettext_lazy("fixed interval"),
-    "era": gettext_lazy("era: equal visits, equally spaced"),
-    "wra": gettext_lazy("wra: number of visits by posting volume"),
-    "lra": gettext_lazy("lra: times of visits by posting rhythm"),
-    "bra": gettext_lazy("bra: the paper's rule, corrected"),
-    "bra_literal": gettext_lazy("bra as printed"),
-    "bra_method1": gettext_lazy("bra: eq. (9) of the paper"),
-    "optimal": gettext_lazy("optimal timetable"),
-    "adaptive": gettext_lazy("adaptive: chooses each visit by current forecasts"),
-    "glances": gettext_lazy("glances: adaptive, also fetches the index page"),
-    "newest": gettext_lazy("newest: adaptive, also fetches the list of the newest threads"),
-    "clairvoyant": gettext_lazy("clairvoyant: lower bound, knows all events in advance"),
-    "bic": gettext_lazy("bic: by the last replies shown in lists"),
-    "eic": gettext_lazy("eic: by each thread's mean interval between changes"),
-    "rate": gettext_lazy("rate × elapsed time"),
-    "hazard": gettext_lazy("hazard: by predicted replies"),
-    "oracle": gettext_lazy("oracle: best possible, knows all changes in advance"),
-}
+class PolicyWords(NamedTuple):
+    """How a policy is shown: its title, its colour in charts, and a short name for legends and
+    narrow columns, with the papers' abbreviation (None: the title up to its colon)."""
+
+    title: Promise
+    colour: str
+    short: Promise | None = None
 
 
-COLOURS = {
-    "interval": "#94a3b8",
-    "era": "#64748b",
-    "wra": "#14b8a6",
-    "lra": "#f59e0b",
-    "bra": "#ef4444",
-    "bra_literal": "#f97316",
-    "bra_method1": "#ec4899",
-    "optimal": "#10b981",
-    "adaptive": "#3b82f6",
-    "glances": "#a16207",
-    "newest": "#0891b2",
-    "clairvoyant": "#8b5cf6",
-    "bic": "#3b82f6",
-    "eic": "#ef4444",
-    "rate": "#f59e0b",
-    "hazard": "#10b981",
-    "oracle": "#8b5cf6",
+POLICIES: Mapping[str, PolicyWords] = {
+    "interval": PolicyWords(gettext_lazy("fixed interval"), "#94a3b8"),
+    "era": PolicyWords(
+        gettext_lazy("era: equal visits, equally spaced"),
+        "#64748b",
+        gettext_lazy("equal visits (era)"),
+    ),
+    "wra": PolicyWords(
+        gettext_lazy("wra: number of visits by posting volume"),
+        "#14b8a6",
+        gettext_lazy("by volume (wra)"),
+    ),
+    "lra": PolicyWords(
+        gettext_lazy("lra: times of visits by posting rhythm"),
+        "#f59e0b",
+        gettext_lazy("by rhythm (lra)"),
+    ),
+    "bra": PolicyWords(
+        gettext_lazy("bra: the paper's rule, corrected"),
+        "#ef4444",
+        gettext_lazy("volume and rhythm (bra)"),
+    ),
+    "bra_literal": PolicyWords(gettext_lazy("bra as printed"), "#f97316"),
+    "bra_method1": PolicyWords(gettext_lazy("bra: eq. (9) of the paper"), "#ec4899"),
+    "optimal": PolicyWords(gettext_lazy("optimal timetable"), "#10b981"),
+    "adaptive": PolicyWords(
+        gettext_lazy("adaptive: chooses each visit by current forecasts"), "#3b82f6"
+    ),
+    "glances": PolicyWords(
+        gettext_lazy("glances: adaptive, also fetches the index page"), "#a16207"
+    ),
+    "newest": PolicyWords(
+        gettext_lazy("newest: adaptive, also fetches the list of the newest threads"), "#0891b2"
+    ),
+    "clairvoyant": PolicyWords(
+        gettext_lazy("clairvoyant: lower bound, knows all events in advance"), "#8b5cf6"
+    ),
+    "bic": PolicyWords(gettext_lazy("bic: by the last replies shown in lists"), "#3b82f6"),
+    "eic": PolicyWords(
+        gettext_lazy("eic: by each thread's mean interval between changes"), "#ef4444"
+    ),
+    "rate": PolicyWords(gettext_lazy("rate × elapsed time"), "#f59e0b"),
+    "hazard": PolicyWords(gettext_lazy("hazard: by predicted replies"), "#10b981"),
+    "oracle": PolicyWords(
+        gettext_lazy("oracle: best possible, knows all changes in advance"), "#8b5cf6"
+    ),
 }
 
 
 def name(policy: str) -> str:
     """Returns the name of a policy; its code if it has none."""
-    return str(NAMES.get(policy, policy))
-
-
-PLAIN: dict[str, Promise] = {
-    "era": gettext_lazy("equal visits (era)"),
-    "wra": gettext_lazy("by volume (wra)"),
-    "lra": gettext_lazy("by rhythm (lra)"),
-    "bra": gettext_lazy("volume and rhythm (bra)"),
-}
+    return str(POLICIES[policy].title) if policy in POLICIES else policy
 
 
 def short(policy: str) -> str:
     """Returns a short name of a policy for legends and narrow columns, with the papers'
     abbreviation."""
-    if policy in PLAIN:
-        return str(PLAIN[policy])
+    if policy in POLICIES and (brief := POLICIES[policy].short) is not None:
+        return str(brief)
     return re.split("[:：]", name(policy), maxsplit=1)[0]

@@ -17,8 +17,8 @@ from django.core.management.base import CommandError
 from crawlmgr.management.base import Result, say, table
 from forums.schedule.bounds import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.schedule.events import BadRows, Events, EventsError, read_events
+from forums.schedule.policies import POLICIES
 from forums.simulation.delay_simulation import (
-    POLICIES,
     READINGS,
     Setup,
     SetupError,

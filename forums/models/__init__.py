@@ -2,7 +2,6 @@
 
 from forums.models.plans import (
     ALL_SITES,
-    TIMETABLES,
     Basis,
     BoardDay,
     EventLog,
@@ -44,7 +43,6 @@ __all__ = [
     "DEFAULT_INTERVAL_SECONDS",
     "MIN_DEADLINE_HOURS",
     "MAX_DEADLINE_HOURS",
-    "TIMETABLES",
     "Alias",
     "Basis",
     "Board",

@@ -23,9 +23,6 @@ class Policy(models.TextChoices):
     ADAPTIVE = "adaptive", _("adaptive")
 
 
-TIMETABLES = (Policy.ERA, Policy.WRA, Policy.LRA, Policy.BRA, Policy.OPTIMAL)
-
-
 class Basis(models.TextChoices):
     """The data on which a plan's rates are based."""
 

@@ -22,13 +22,13 @@ from forums.schedule.adaptive import AdaptiveLoop
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Floats, Ints, LocalClock
 from forums.schedule.optimal import expected_cost, quick_optimal
+from forums.schedule.policies import POLICIES
 from forums.schedule.rhythm import DAY_HOURS, Intensity
 
 # up to this number of visits a day today and tomorrow are planned; with more, only today
 TWO_DAYS_UP_TO = 20_000
 EPOCH = date(1970, 1, 1)
 VISITS_KEPT_DAYS, DAYS_KEPT_DAYS = 90, 400
-BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ def _timetable_days(
             by_number[room, open_] = plain(plan.policy, given, room)
         table = by_number[room, open_]
         visits = _of_day(plan, found, table, day, now, last, windows)
-        codes = "rhythm" if plan.policy in BY_RHYTHM else "even"
+        codes = "rhythm" if POLICIES[plan.policy].by_rhythm else "even"
         _write(plan, found, visits, codes)
         visits_of = table.visits_per_day(len(found.boards))
         made = _day(

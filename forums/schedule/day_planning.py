@@ -3,7 +3,7 @@ limit of requests and its working hours, and computes what each visit is expecte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -13,17 +13,10 @@ import numpy as np
 from crawlmgr.schedule import opening_hours
 from forums.schedule.events import Floats, Ints
 from forums.schedule.optimal import OptimalPlanner, expected_cost
-from forums.schedule.paper import Demand, bra, era, lra, wra
+from forums.schedule.paper import Demand
+from forums.schedule.policies import rule_of
 from forums.schedule.rhythm import DAY_HOURS, Intensity
 from forums.schedule.timetable import BudgetError, Timetable, keep_gap
-
-PAPER_RULES: dict[str, Callable[[Demand, int], Timetable]] = {
-    "era": era,
-    "wra": wra,
-    "lra": lra,
-    "bra": bra,
-}
-
 
 # up to this number of boards, timetables are computed by dynamic programming on 15-minute steps
 # (about 30 ms per board); for more boards by the closed formula of the optimum, refined numerically
@@ -135,7 +128,7 @@ def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
             visits_per_day
         )
     else:
-        table = PAPER_RULES[policy](Demand(given.plain), visits_per_day)
+        table = rule_of(policy)(Demand(given.plain), visits_per_day)
     try:
         return keep_gap(table, given.site, given.gap_hours)
     except BudgetError:

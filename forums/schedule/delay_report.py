@@ -92,12 +92,6 @@ def summarise(
     )
 
 
-def board_delays(delays: Delays, board: Ints, weights: Floats, boards: int) -> Floats:
-    """Returns D(P_i) of eq. (3) of the forum paper, shape (boards,): the sum of weight * delay over
-    each board's events."""
-    return np.bincount(board, weights * delays.hours, boards).astype(float)
-
-
 def daily_totals(delays: Delays, times: Floats, weights: Floats, start: float, days: int) -> Floats:
     """Returns weighted event-hours by the day on which the event arrived, shape (days,); days are
     counted from `start` (epoch seconds). Events before the first day are added to the first, events

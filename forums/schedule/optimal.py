@@ -13,7 +13,7 @@ from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Bools, Floats, Ints
 from forums.schedule.paper import Demand, grid, timetable
 from forums.schedule.rhythm import DAY_HOURS, Intensity, quantiles
-from forums.schedule.timetable import Timetable, greedy, greedy_by_requests, square_root
+from forums.schedule.timetable import Timetable, greedy, square_root
 
 GRID = 96  # steps of a day: 15 minutes each
 
@@ -308,17 +308,6 @@ class OptimalPlanner:
     def plan(self, visits_per_day: int) -> Timetable:
         """Returns the timetable with exactly `visits_per_day` visits on every day."""
         return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
-
-    def plan_by_requests(self, requests_per_visit: Floats, requests_per_day: float) -> Timetable:
-        """Returns a daily timetable with at most `requests_per_day` requests, where a visit of
-        board i needs requests_per_visit[i]."""
-        costs = (
-            self._costs
-            if self.exact
-            else np.sqrt(self.demand.rates).mean(axis=1, keepdims=True) ** 2 * DAY_HOURS**2 / 2
-        )
-        board, hours = self.place(greedy_by_requests(costs, requests_per_visit, requests_per_day))
-        return Timetable.of(self.demand.boards, board, hours)
 
 
 BISECTIONS = 100

@@ -52,16 +52,25 @@ def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
     return visits
 
 
-def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
-    """Returns numbers of visits by the square-root law: m_i proportional to sum_h sqrt(f_i(h)),
-    divided by sqrt(cost_i) for unequal costs; at least 1, sum `total`.
+def square_root(rates: Floats, total: int) -> Ints:
+    """Returns numbers of visits by the square-root law: m_i proportional to sum_h sqrt(f_i(h));
+    at least 1, sum `total`.
 
-    rates: (n, bins), f_i(h), importance included; costs: (n,), requests per visit. Source: the
-    Cauchy-Schwarz inequality for the delay D = sum over i of the integral of f_i / (2 u_i), with
-    u_i visits per hour; Sia, Cho and Cho.
+    Parameters
+    ----------
+    rates : (n, bins), f_i(h), weighted events per hour, importance included.
+    total : visits a day of all boards.
+
+    Returns
+    -------
+    visits : (n,)
+
+    References
+    ----------
+    Sia, Cho and Cho: the Cauchy-Schwarz inequality for the delay D = sum over i of the integral of
+    f_i / (2 u_i), with u_i visits per hour.
     """
-    roots = np.sqrt(rates).sum(axis=1)
-    return rounded(roots / np.sqrt(costs) if costs is not None else roots, total)
+    return rounded(np.sqrt(rates).sum(axis=1), total)
 
 
 def greedy(costs: Floats, total: int) -> Ints:
@@ -76,32 +85,6 @@ def greedy(costs: Floats, total: int) -> Ints:
     if total < count:
         raise BudgetError(f"{total} visits are fewer than {count} boards")
     return 1 + _largest_gains(_gains(_convex(costs), total - count), total - count)
-
-
-def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests: float) -> Ints:
-    """Returns the numbers m_i of visits to each board that minimise the total delay sum_i D_i(m_i)
-    within a budget of requests, every m_i >= 1, by ranking marginal gains per request.
-
-    costs: (n, mmax), the delays D_i(1) … D_i(mmax), continued as in `greedy`; requests_per_visit:
-    (n,). Visits that no longer fit are skipped in favour of cheaper ones. Exact if all visits need
-    equally many requests, otherwise within one visit of the fractional optimum. Raises BudgetError
-    when one visit to each board is already too much, or a visit costs no request.
-    """
-    price = np.asarray(requests_per_visit, dtype=float)
-    left = total_requests - float(price.sum())
-    if left < 0 or (price <= 0).any():
-        raise BudgetError("the requests do not suffice for one visit to each board")
-    most = int(left // price.min())
-    gains = _gains(_convex(costs), most)
-    board, step = np.divmod(
-        np.argsort(-(gains / price[:, None]), axis=None, kind="stable"), gains.shape[1]
-    )
-    visits = np.ones(len(costs), dtype=np.int64)
-    for owner, number in zip(board.tolist(), step.tolist(), strict=True):
-        if number == visits[owner] - 1 and price[owner] <= left + 1e-9:
-            visits[owner] += 1
-            left -= price[owner]
-    return visits
 
 
 def _convex(costs: Floats) -> Floats:

@@ -25,17 +25,8 @@ from forums.schedule.events import DAY_SECONDS, Bools, Events, Floats, Ints, Loc
 from forums.schedule.loop_values import Figures
 from forums.schedule.optimal import OptimalPlanner, bound
 from forums.schedule.pacing import Budget
-from forums.schedule.paper import (
-    Demand,
-    assert_budget,
-    bra,
-    bra_literal,
-    bra_method1,
-    era,
-    lra,
-    with_midnight,
-    wra,
-)
+from forums.schedule.paper import Demand, assert_budget, bra, with_midnight
+from forums.schedule.policies import POLICIES, rule_of
 from forums.schedule.rhythm import (
     OPTIMAL_PROFILE,
     PAPER_PROFILE,
@@ -99,30 +90,6 @@ class BoardLog:
             else np.full(len(boards), np.nan)
         )
         return Figures(threads.astype(float), (last - self._first[boards]).astype(float), times)
-
-
-POLICIES = (
-    "era",
-    "wra",
-    "lra",
-    "bra",
-    "bra_literal",
-    "bra_method1",
-    "optimal",
-    "adaptive",
-    "glances",
-    "newest",
-    "clairvoyant",
-)
-
-
-OBSERVES = {
-    "glances": "index",
-    "newest": "newest",
-}  # kind of overview source that a policy reads; other policies read none
-
-
-LOOPS = ("adaptive", "glances", "newest")
 
 
 READINGS = ("cyclic", "midnight")
@@ -195,7 +162,7 @@ class Outcome:
         delay = self.delay
         return {
             "policy": self.policy,
-            "observes": OBSERVES.get(self.policy, "visits"),
+            "observes": POLICIES[self.policy].observes or "visits",
             "visits_per_board": self.visits_per_board,
             "visits_per_day": self.visits_per_day,
             "visits_used_per_day": self.visits_used_per_day,
@@ -307,7 +274,7 @@ class Simulation:
         the outcome."""
         if policy == "clairvoyant":
             return self._bound(visits_per_board, budget)
-        if policy in LOOPS:
+        if POLICIES[policy].loop:
             followed = self.follow(policy, budget)
             board, moments, spent, spent_at = (
                 followed.board,
@@ -336,15 +303,7 @@ class Simulation:
         demand = self.demand(self.profile(PAPER_PROFILE))
         if policy == "bra" and self.setup.reading == "midnight":
             return with_midnight(bra(demand, visits_per_day, blocks_more=1))
-        rules: dict[str, Callable[[Demand, int], Timetable]] = {
-            "era": era,
-            "wra": wra,
-            "lra": lra,
-            "bra": bra,
-            "bra_literal": bra_literal,
-            "bra_method1": bra_method1,
-        }
-        table = rules[policy](demand, visits_per_day)
+        table = rule_of(policy)(demand, visits_per_day)
         if policy != "bra_literal":
             assert_budget(table, visits_per_day)
         return table
@@ -439,7 +398,7 @@ class Simulation:
     def _overview_sources(self, policy: str, every: Ints) -> LoopSources | None:
         """Returns the overview source that a policy reads, with a row for each of the boards
         `every`; None if it reads none."""
-        if policy not in OBSERVES:
+        if not POLICIES[policy].observes:
             return None
         source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
         return LoopSources(

@@ -55,25 +55,6 @@ def read(log: EventLog) -> Events:
         raise EventsError(str(error).replace(str(place), log.name)) from None
 
 
-def store_and_read(
-    name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None
-) -> EventLog:
-    """Stores an uploaded file (given in pieces) as a log and reads it at once (see `read_in`), so
-    that it is ready for simulations. If it cannot be used, deletes it and raises ValueError with a
-    one-line message."""
-    return _read_or_removed(store(name, pieces, now=now, timezone=timezone, user=user))
-
-
-def make_log(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """Makes a log of a forum's stored posts of the last 240 days. Its file is written at once, so
-    that later visits do not change it, and read (see `read_in`), so that it is ready for
-    simulations. Raises ValueError if there are no such posts.
-
-    Only posts with a time count; the first post of a thread is `new`, all others are `reply`.
-    """
-    return _read_or_removed(create_unwritten(site, now=now, user=user))
-
-
 def store(
     name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None
 ) -> EventLog:
@@ -155,9 +136,13 @@ def read_in(log: EventLog) -> None:
     log.save(update_fields=["bytes", "boards", "events", "first", "last", "bad_rows", "bad_first"])
 
 
-def _read_or_removed(log: EventLog) -> EventLog:
+def read_if_small(log: EventLog) -> EventLog:
+    """Reads a small log at once, so that errors are shown immediately; a large one is read by the
+    simulation's worker as its first step. Deletes the log and raises ValueError if it cannot be
+    used."""
     try:
-        read_in(log)
+        if small(log):
+            read_in(log)
     except ValueError:
         remove(log)
         raise

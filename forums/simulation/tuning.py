@@ -19,16 +19,16 @@ from forums.models import Board, Plan
 from forums.plans import stored_rhythms
 from forums.plans.plans import zone_of
 from forums.plans.stored_rhythms import Rhythm
-from forums.schedule.day_planning import PAPER_RULES
 from forums.schedule.delay_report import DelaySummary
 from forums.schedule.events import Floats, Ints
 from forums.schedule.optimal import OptimalPlanner, expected_cost, quick_optimal
 from forums.schedule.paper import Demand
+from forums.schedule.policies import PAPER_POLICIES, rule_of
 from forums.schedule.rhythm import DAY_HOURS, Intensity
 from forums.schedule.timetable import Timetable
 from forums.simulation.delay_simulation import Setup, SetupError, Simulation
 
-CURVES = (*PAPER_RULES, "optimal")
+CURVES = (*PAPER_POLICIES, "optimal")
 
 
 STEPS = 9
@@ -76,8 +76,8 @@ def day(
     approximates it. The rules of the forum paper use `basis.plain`, rates without shrinkage. Raises
     ValueError for an unknown policy.
     """
-    if policy in PAPER_RULES:
-        return PAPER_RULES[policy](Demand(basis.plain), visits_per_day)
+    if policy in PAPER_POLICIES:
+        return rule_of(policy)(Demand(basis.plain), visits_per_day)
     if policy not in ("optimal", "adaptive"):
         raise ValueError(f"no timetable for {policy!r}")
     if planner is not None:
@@ -103,7 +103,7 @@ def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
     places = [
         at
         for at, number in enumerate(numbers)
-        if policy in PAPER_RULES or number <= smooth or at % 2 == 0 or at == last
+        if policy in PAPER_POLICIES or number <= smooth or at % 2 == 0 or at == last
     ]
     known = [numbers[place] for place in places]
     costs = [float(expected(day(policy, basis, number), basis).sum()) for number in known]

@@ -78,7 +78,6 @@ CRAWLER_MODULES = {
     "deepweb.size.estimate",
     "focused.lab.stored_comparisons",
     "focused.lab.tuning",
-    "focused.run.archived",
     "focused.run.search",
     "focused.run.sessions",
     "focused.run.stored_graph",

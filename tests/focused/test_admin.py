@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from crawlmgr import engine, jobs
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
-from focused.lab.sweeps import SWEEPS
+from focused.lab.stored_comparisons import SWEEPS
 from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.run import sessions
 from focused.strategies import BUILT_IN

@@ -4,7 +4,7 @@ of pages to mark."""
 import numpy as np
 import pytest
 
-from focused.judge.posterior import PRIOR, Posterior, places, probability, to_mark
+from focused.judge.judge import PRIOR, Posterior, places, probability, to_mark
 
 
 def drawn(

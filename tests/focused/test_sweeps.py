@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from django.conf import settings as django_settings
 
-from focused.lab.sweeps import SWEEPS, TAU, Sweep, heat
+from focused.lab.stored_comparisons import SWEEPS, TAU, Sweep, heat
 from focused.parameters import read_settings
 from focused.strategies import strategy_class
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from forums.schedule.timetable import (
     BudgetError,
     greedy,
-    greedy_by_requests,
     rounded,
     square_root,
 )
@@ -81,37 +80,6 @@ def test_ties_and_boards_without_events_still_sum_up():
         greedy(np.ones((4, 2)), 3)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_requests_are_spent_nearly_as_well_as_possible(seed):
-    rng = np.random.default_rng(seed)
-    costs, price = convex_costs(rng, 3, 8), rng.integers(1, 5, 3).astype(float)
-    budget = float(price.sum() + rng.integers(0, 15))
-    visits = greedy_by_requests(costs, price, budget)
-    assert visits.min() >= 1 and price @ visits <= budget
-    assert (price @ visits + price > budget).all() or (
-        visits == 8
-    ).any()  # no board could get one more visit
-    best = min(
-        sum(costs[board, n - 1] for board, n in enumerate(choice))
-        for choice in itertools.product(range(1, 9), repeat=3)
-        if price @ np.array(choice) <= budget
-    )
-    one_more = min(
-        costs[board, visits[board] - 1] - costs[board, min(visits[board], 7)] for board in range(3)
-    )
-    found = costs[np.arange(3), visits - 1].sum()
-    assert found <= best + max(one_more, 0) + costs[:, 0].max() * 0.35
-
-
-def test_dearer_visits_are_fewer_by_the_root_of_their_cost():
-    costs = np.ones((2, 1)) * 100
-    visits = greedy_by_requests(costs, np.array([1.0, 9.0]), 1200.0)
-    assert visits[0] / visits[1] == pytest.approx(3.0, rel=0.02)
-    with pytest.raises(BudgetError):
-        greedy_by_requests(costs, np.array([1.0, 9.0]), 9.0)
-
-
-def test_square_root_allocation_weighs_shape_and_cost():
+def test_square_root_allocation_weighs_shape():
     rates = np.array([[1.0] * 24, [4.0] * 24, [4.0] * 12 + [0.0] * 12])
     assert square_root(rates, 80).tolist() == [20, 40, 20]
-    assert square_root(rates, 80, np.array([1.0, 4.0, 1.0])).tolist() == [27, 27, 26]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.schedule.delay_report import board_delays, daily_totals, event_delays, summarise
+from forums.schedule.delay_report import daily_totals, event_delays, summarise
 
 HOUR = 3600.0
 
@@ -52,7 +52,6 @@ def test_theta_and_importance_weigh_the_total():
         pytest.approx(2 / 3),
         0,
     )
-    assert board_delays(delays, board, weights, 3).tolist() == [5.5, 6.0, 0.0]
     assert daily_totals(delays, times, weights, 0.0, 2).tolist() == [11.5, 0.0]
 
 

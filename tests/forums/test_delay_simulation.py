@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from forums.schedule.events import from_rows, read_events
+from forums.schedule.policies import POLICIES
 from forums.simulation.delay_simulation import (
-    POLICIES,
     BoardLog,
     Setup,
     SetupError,

@@ -128,14 +128,6 @@ def test_importance_moves_visits():
     assert weighed[0] in (9, 10)
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_requests_budget_is_kept_and_used(exact):
-    wish, price = demand(2, 5), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    table = OptimalPlanner(wish, exact=exact).plan_by_requests(price, 90.0)
-    spent = float(price @ np.bincount(table.board, minlength=5))
-    assert 90.0 - price.min() < spent <= 90.0
-
-
 def test_more_visits_than_the_programme_knows():
     wish = Demand(np.array([DIURNAL * 50, DIURNAL * 0.01]))
     table = OptimalPlanner(wish).plan(60)

@@ -44,6 +44,10 @@ FETCHING: dict[str, Any] = {
 }
 
 
+def stored(name: str, pieces: list[bytes], **values: Any) -> EventLog:
+    return event_logs.read_if_small(event_logs.store(name, pieces, **values))
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, settings: LazySettings) -> Iterator[Path]:
     settings.EVENTS_DIR = tmp_path / "events"
@@ -68,7 +72,7 @@ def csv_of(boards: int = 3, days: int = 40, seed: int = 1) -> bytes:
 
 
 def log(**values: Any) -> EventLog:
-    return event_logs.store_and_read("log.csv", [csv_of()], now=NOW, **values)
+    return stored("log.csv", [csv_of()], now=NOW, **values)
 
 
 def worked(simulation: Simulation, seconds: float | None = None) -> Simulation:
@@ -80,9 +84,7 @@ def worked(simulation: Simulation, seconds: float | None = None) -> Simulation:
 
 
 def test_an_upload_is_read_once_and_described(folder: Path) -> None:
-    kept = event_logs.store_and_read(
-        "my log.csv.gz", [gzip.compress(csv_of() + b"\nnonsense\n")], now=NOW
-    )
+    kept = stored("my log.csv.gz", [gzip.compress(csv_of() + b"\nnonsense\n")], now=NOW)
     assert (
         kept.boards == 3
         and kept.events > 100
@@ -118,7 +120,7 @@ def test_what_is_no_log_is_refused_in_one_line_and_leaves_nothing(
     folder: Path, text: bytes
 ) -> None:
     with pytest.raises(ValueError) as refused:
-        event_logs.store_and_read("upload.csv", [text], now=NOW)
+        stored("upload.csv", [text], now=NOW)
     assert "\n" not in str(refused.value) and str(folder) not in str(refused.value)
     assert not list(folder.iterdir()) and not EventLog.objects.exists()
 
@@ -130,7 +132,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused(
     bomb = gzip.compress(b"board,thread,kind,ts\n" + b"b,t,new,1\n" * 5000)
     assert len(bomb) < 10_000
     with pytest.raises(ValueError, match="command line"):
-        event_logs.store_and_read("bomb.csv.gz", [bomb], now=NOW)
+        stored("bomb.csv.gz", [bomb], now=NOW)
     assert not list(folder.iterdir())
 
 
@@ -161,14 +163,14 @@ def site_with_posts() -> Site:
 
 def test_stored_posts_become_a_log_that_stays_as_it_was() -> None:
     site = site_with_posts()
-    kept = event_logs.make_log(site, now=NOW)
+    kept = event_logs.read_if_small(event_logs.create_unwritten(site, now=NOW))
     events, bad = read_events(event_logs.path(kept))
     assert (kept.boards, kept.events, bad.count, kept.timezone) == (2, 6, 0, "Asia/Shanghai")
     assert events.opener.sum() == 2 and len(events.threads) == 2
     Post.objects.all().delete()
     assert len(event_logs.read(kept)) == 6
     with pytest.raises(ValueError, match="no post"):
-        event_logs.make_log(site, now=NOW)
+        event_logs.read_if_small(event_logs.create_unwritten(site, now=NOW))
 
 
 def test_a_simulation_gives_what_the_pure_program_gives() -> None:

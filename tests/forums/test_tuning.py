@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from forums.schedule import day_planning
 from forums.schedule.events import Events, from_rows
 from forums.schedule.optimal import OptimalPlanner
 from forums.schedule.paper import Demand
+from forums.schedule.policies import PAPER_POLICIES
 from forums.simulation import tuning
 from forums.simulation.delay_simulation import Setup, Simulation
 
@@ -62,7 +62,7 @@ def test_the_curve_falls_and_the_optimum_lies_lowest() -> None:
     )
     assert all(
         best <= other
-        for name in day_planning.PAPER_RULES
+        for name in PAPER_POLICIES
         for best, other in zip(curves["optimal"], curves[name], strict=True)
     )
 

@@ -24,7 +24,8 @@ from forums.schedule.delay_report import event_delays
 from forums.schedule.equations import delay_of_sums
 from forums.schedule.events import Events, Floats, Ints
 from forums.schedule.pacing import PAUSE_TICKS
-from forums.simulation.delay_simulation import LOOPS, OBSERVES, Setup, Simulation
+from forums.schedule.policies import POLICIES
+from forums.simulation.delay_simulation import Setup, Simulation
 from forums.sites import sites
 from tests.benches.forums.replay_forum import ReplayForum, ReplayServer
 
@@ -80,13 +81,13 @@ def replay(
     forum = ReplayForum(simulation.events, clock)
     with ReplayServer(forum) as server:
         site = _added(server.url, simulation.events, history_days, clock.now())
-        if policy in OBSERVES:
-            _add_source(site, OBSERVES[policy], server.url, clock.now())
+        if POLICIES[policy].observes:
+            _add_source(site, POLICIES[policy].observes, server.url, clock.now())
         _work(sites.crawl_now(site.pk, now=clock.now(), start=False), clock)
         plans.save(
             site.pk,
             {
-                "policy": "adaptive" if policy in LOOPS else policy,
+                "policy": "adaptive" if POLICIES[policy].loop else policy,
                 "visits_per_day": visits_per_board * simulation.boards,
                 "history_days": float(history_days),
                 "theta": theta,
@@ -159,7 +160,7 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
-    if policy in LOOPS:
+    if POLICIES[policy].loop:
         # an overview source was just read, so the policy ranks the boards again without waiting for
         # the next step
         if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():

@@ -19,7 +19,7 @@ from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
 from focused.judge.definition import Topic
 from focused.judge.feedback import Feedback
-from focused.judge.posterior import Posterior, places, to_mark
+from focused.judge.judge import Posterior, places, to_mark
 from focused.judge.relevance import Relevance
 from focused.lab.archive import Archive
 from focused.lab.evaluate import Label
