@@ -292,7 +292,7 @@ def _by_loop(plan: Plan, now: datetime) -> int:
     if started or reported or expected_visits.outdated(plan, now):
         opens = plans.next_opening(live.loop.sites.openings, now)
         soon = (opens or now) + timedelta(hours=expected_visits.SOON_HOURS)
-        expected_visits.write(plan, live.loop, live.boards, loops.share(plan), now, soon)
+        expected_visits.write(live, now, soon)
     return started
 
 

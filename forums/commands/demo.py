@@ -19,6 +19,7 @@ from crawlmgr.models import Run
 from crawlmgr.upkeep.demonstration import MARK, note_replay
 from forums.models import Plan, PlannedVisit, Site, Visit
 from forums.plans import loops, plan_days, plans
+from forums.plans.plan_state import PlanState
 from forums.sites import sites
 
 NAME = "Riverside forum 河畔 (demo)"
@@ -242,7 +243,7 @@ def _simulate_day(site: Site, plan: Plan) -> None:
     return None
 
 
-def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
+def _due(plan: Plan, live: PlanState, place: int, now: datetime) -> PlannedVisit:
     """Returns the planned visit (not saved) for a board that the adaptive policy has chosen, as the
     dispatcher would store it. place: index of the board in `live.boards`."""
     values, waiting, rank = loops.figures(live, place, now)

@@ -14,6 +14,7 @@ import numpy as np
 from django.db import transaction
 
 from forums.models import Board, LoopState, Plan, PlannedVisit
+from forums.plans.plan_state import PlanState
 from forums.schedule.adaptive import AdaptiveLoop
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Floats, Ints
@@ -245,19 +246,17 @@ def step_seconds(loop: AdaptiveLoop) -> float:
     return max(FINEST_SECONDS, min(grain, 43200.0 * loop.count / loop.budget.visits_per_day))
 
 
-def write(
-    plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: datetime, until: datetime
-) -> Outlook:
+def write(state: PlanState, now: datetime, until: datetime) -> Outlook:
     """Computes the visits expected from now until `until`, stores and returns them; stored
-    expectations for later times are kept. `boards` are ids, `share` the posts per weighted event of
-    each."""
+    expectations for later times are kept."""
+    plan, loop, boards = state.plan, state.loop, state.boards
     step = step_seconds(loop)
     outlook, readings = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
     first, last = _within(loop, outlook, *spans(loop, outlook, readings, now.timestamp(), step))
     made = {
         "board": boards[outlook.board],
         "at": outlook.moments,
-        "posts": outlook.events * share[outlook.board],
+        "posts": outlook.events * state.raw[outlook.board],
         # the likely span always includes the expected time of the visit, so that lists show the
         # visit on that day
         "first": np.minimum(first, outlook.moments),

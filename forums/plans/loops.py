@@ -4,7 +4,6 @@ results of finished visits to it, and stores it between rankings."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,8 +13,9 @@ from django.db.models import Q, Sum
 
 from crawlmgr.models import Run
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
-from forums.plans import expected_visits, loop_sources, plans
-from forums.plans.stored_rhythms import Rhythm, posts_per_weight, stored_events
+from forums.plans import expected_visits, plan_state, plans
+from forums.plans.plan_state import PlanState
+from forums.plans.stored_rhythms import Rhythm, stored_events
 from forums.schedule.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.schedule.equations import event_weights
 from forums.schedule.events import Bools, Floats, Ints, LocalClock, Sites
@@ -32,33 +32,6 @@ READ_SLACK = timedelta(minutes=5)
 _fixed: dict[int, tuple[str, dict[str, Any]]] = {}
 
 
-@dataclass(slots=True)
-class Live:
-    """A plan's adaptive policy while the plan runs (`loop`), and what the policy's board numbers
-    stand for.
-
-    `boards`: ids of the boards, by number. `site`: the position of each board's site in `sites`,
-    which holds ids. `told_until`: ended visits up to this time have been reported to the policy.
-    `sources`: the policy's overview sources, in its order. `importance`: importance W of each
-    board. `open_sites`: the ids of the sites that may be visited according to the last call of
-    `allowed`.
-    """
-
-    plan: Plan
-    loop: AdaptiveLoop
-    boards: Ints
-    site: Ints
-    sites: Ints
-    told_until: datetime
-    sources: list[OverviewSource]
-    importance: Floats
-    open_sites: set[int] = field(default_factory=set)
-
-    def number(self) -> dict[int, int]:
-        """Returns the number of each board in the adaptive policy, by the board's id."""
-        return {int(pk): index for index, pk in enumerate(self.boards.tolist())}
-
-
 def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]:
     zones = {site.pk: site.zone for site in Site.objects.filter(pk__in=site_ids).only("timezone")}
     made: dict[ZoneInfo, LocalClock] = {}
@@ -71,7 +44,7 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
     ]
 
 
-def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
+def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> PlanState:
     """Builds the adaptive policy for a plan's boards from stored posts, stores its state and
     returns it. Visits already charged to the day's budget stay charged. Called whenever the plan is
     made, at least once a day. `found` has the boards' rates.
@@ -80,66 +53,60 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     begins, if that is later), so that not all new boards are due at once.
     """
     since = now - timedelta(days=plan.history_days)
+    state = PlanState.of(plan, found, now)
     last = np.array(
         [(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards]
     )
-    log = stored_events([board.pk for board in found.boards], since, now)
-    place = {board.pk: index for index, board in enumerate(found.boards)}
+    log, place = stored_events(state.boards.tolist(), since, now), state.number()
     numbers = np.array([place[int(name)] for name in log.boards], dtype=np.int64)
     board = numbers[log.board] if len(log) else np.zeros(0, dtype=np.int64)
     weights = event_weights(log.opener, plan.theta, found.importance[board])
     known = log.times <= last[board]
-    seen = Seen(board[known], log.times[known], weights[known])
-    sites = Sites(
-        found.site,
-        _clocks(list(found.sites), now, plan.history_days),
-        plans.openings(list(found.sites), now),
-    )
-    budget = _budget(plan)
+    stored = _stored(plan)
+    budget = Budget.unpacked(stored["budget"]) if stored else Budget(plan.visits_per_day)
     changed = budget.visits_per_day != plan.visits_per_day
-    ids = np.array([board.pk for board in found.boards])
-    sources = loop_sources.of(found.sites)
-    above = loop_sources.parents(found.boards)
-    inputs = loop_sources.for_loop(
-        sources, ids, above, found.site, np.array(found.sites), found.importance, plan.theta
-    )
-    loop = AdaptiveLoop(
+    state.loop = AdaptiveLoop(
         found.profiles.rates,
-        sites,
-        seen,
+        _local_sites(state, now, plan.history_days),
+        Seen(board[known], log.times[known], weights[known]),
         last,
         since.timestamp(),
         budget,
         OPTIONS,
-        inputs,
+        plan_state.for_loop(state),
         _deadlines(found),
     )
-    _recall(plan, loop, sources, ids)
-    loop_sources.report_pauses(loop, ids, sources)
+    # what overview sources had reported, if the plan's stored policy has the same sources and
+    # boards; otherwise only the numbers of threads and posts that each source showed last
+    if stored and plan_state.same(stored, state):
+        state.loop.restore_sources(stored)
+    else:
+        plan_state.calibrate(state)
+    plan_state.report_pauses(state)
     if changed:
-        loop.change_budget(plan.visits_per_day, now.timestamp())
-    fixed, moving = loop.packed()
-    whole = {
-        **fixed,
-        "boards": ids,
-        "above": above,
-        "importance": found.importance,
-        "site": found.site,
-        "sites": np.array(found.sites),
-        "prior": found.prior,
-        "raw": posts_per_weight(found, plan.theta),
-    }
+        state.loop.change_budget(plan.visits_per_day, now.timestamp())
+    fixed, _moving = state.loop.packed()
     _fixed.pop(plan.pk, None)
     LoopState.objects.update_or_create(
         plan=plan,
         defaults={
-            "fixed": expected_visits.packed(whole),
-            "data": expected_visits.packed({**moving, **loop_sources.pairs(loop, sources, ids)}),
-            "told_until": now,
-            "saved_at": now,
+            "fixed": expected_visits.packed({**fixed, **state.arrays()}),
+            **_changing(state, now),
         },
     )
-    return loop
+    return state
+
+
+def _changing(state: PlanState, now: datetime) -> dict[str, Any]:
+    """Returns the values of a LoopState that every ranking changes."""
+    data = expected_visits.packed({**state.loop.packed()[1], **plan_state.pairs(state)})
+    return {"data": data, "told_until": state.told_until, "saved_at": now}
+
+
+def _local_sites(state: PlanState, now: datetime, days: float) -> Sites:
+    """Returns the sites with their clocks, from `days` days ago on, and their opening hours."""
+    ids = state.sites.tolist()
+    return Sites(state.site, _clocks(ids, now, days), plans.openings(ids, now))
 
 
 def _deadlines(found: Rhythm) -> Floats:
@@ -149,92 +116,49 @@ def _deadlines(found: Rhythm) -> Floats:
     )
 
 
-def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
-    """Restores in a new adaptive policy (`loop`) what overview sources had reported, from the
-    plan's stored policy, if both have the same sources and boards; otherwise sets only the numbers
-    of threads and posts that each source showed last.
-    """
-    state = LoopState.objects.filter(plan=plan).first()
-    stored = expected_visits.unpacked(bytes(state.data)) if state is not None else {}
-    if stored and loop_sources.same(stored, loop, sources, boards):
-        loop.restore_sources(stored)
-    else:
-        loop_sources.calibrate(loop, sources, boards)
+def _stored(plan: Plan) -> dict[str, Any]:
+    """Returns the stored arrays of the plan's policy that every ranking changes; {} if it was never
+    built."""
+    data = LoopState.objects.filter(plan=plan).values_list("data", flat=True).first()
+    return expected_visits.unpacked(bytes(data)) if data is not None else {}
 
 
-def _budget(plan: Plan) -> Budget:
-    state = LoopState.objects.filter(plan=plan).first()
-    if state is None:
-        return Budget(plan.visits_per_day)
-    return Budget.unpacked(expected_visits.unpacked(bytes(state.data))["budget"])
-
-
-def load(plan: Plan, now: datetime) -> Live | None:
+def load(plan: Plan, now: datetime) -> PlanState | None:
     """Restores the plan's adaptive policy as last stored; None if it was never built. Arrays that
     are constant during a day are cached per process."""
-    state = LoopState.objects.defer("fixed").filter(plan=plan).first()
-    if state is None:
+    row = LoopState.objects.defer("fixed").filter(plan=plan).first()
+    if row is None:
         return None
     stamp = f"{plan.days.order_by('-made_at').values_list('made_at', flat=True).first()}"
-    kept = _fixed.get(plan.pk)
-    if kept is None or kept[0] != stamp:
-        kept = (
-            stamp,
-            expected_visits.unpacked(
-                bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))
-            ),
-        )
-        _fixed[plan.pk] = kept
-    fixed, moving = kept[1], expected_visits.unpacked(bytes(state.data))
-    if len(fixed["rates"]) != len(
-        moving["last_visit"]
-    ):  # another process has built the adaptive policy again meanwhile
-        fixed = expected_visits.unpacked(
-            bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))
-        )
-    ids = fixed["sites"].tolist()
-    sites = Sites(fixed["site"], _clocks(ids, now, 3.0), plans.openings(ids, now))
-    sources = loop_sources.of(ids)
-    importance = fixed.get("importance", np.ones(len(fixed["boards"])))
-    above = fixed.get("above", np.full(len(fixed["boards"]), -1))
-    inputs = loop_sources.for_loop(
-        sources, fixed["boards"], above, fixed["site"], fixed["sites"], importance, plan.theta
-    )
-    loop = AdaptiveLoop.unpacked(fixed, moving, sites, OPTIONS, inputs)
-    if not loop_sources.same(moving, loop, sources, fixed["boards"]):
-        loop.replace_sources(inputs)
-        loop_sources.calibrate(loop, sources, fixed["boards"])
-    loop_sources.report_pauses(loop, fixed["boards"], sources)
-    return Live(
-        plan,
-        loop,
-        fixed["boards"],
-        fixed["site"],
-        fixed["sites"],
-        state.told_until,
-        sources,
-        importance,
-    )
+    moving = expected_visits.unpacked(bytes(row.data))
+    kept, fixed = _fixed.get(plan.pk, ("", {}))
+    # the lengths differ if another process has built the adaptive policy again meanwhile
+    if kept != stamp or len(fixed["rates"]) != len(moving["last_visit"]):
+        data = LoopState.objects.values_list("fixed", flat=True).get(plan=plan)
+        _fixed[plan.pk] = stamp, (fixed := expected_visits.unpacked(bytes(data)))
+    state = PlanState.restored(plan, fixed, row.told_until)
+    inputs = plan_state.for_loop(state)
+    sites = _local_sites(state, now, 3.0)
+    state.loop = AdaptiveLoop.unpacked(fixed, moving, sites, OPTIONS, inputs)
+    if not plan_state.same(moving, state):
+        state.loop.replace_sources(inputs)
+        plan_state.calibrate(state)
+    plan_state.report_pauses(state)
+    return state
 
 
-def store(live: Live, now: datetime) -> None:
+def store(state: PlanState, now: datetime) -> None:
     """Stores the state of the adaptive policy, so that any process can make the next ranking."""
-    _fixed_part, moving = live.loop.packed()
-    data = expected_visits.packed(
-        {**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)}
-    )
-    LoopState.objects.filter(plan=live.plan).update(
-        data=data, told_until=live.told_until, saved_at=now
-    )
+    LoopState.objects.filter(plan=state.plan).update(**_changing(state, now))
 
 
-def report(live: Live, now: datetime) -> int:
+def report(state: PlanState, now: datetime) -> int:
     """Reports to the adaptive policy all board visits and readings of overview sources that ended
     since the last call, both those chosen by the policy and those requested by an operator; returns
     the number of those that were new to the policy.
     """
     # READ_SLACK earlier: a visit that ended before the last call may have been committed after it
-    since = live.told_until - READ_SLACK
+    since = state.told_until - READ_SLACK
     rows = Visit.objects.filter(
         finished__gte=since, finished__lte=now, started__isnull=False, kind=Visit.Kind.LIST
     )
@@ -243,25 +167,23 @@ def report(live: Live, now: datetime) -> int:
             "finished"
         )
     )
-    readings = loop_sources.ended(live.sources, since, now)
+    readings = plan_state.ended(state.sources, since, now)
     events: list[tuple[datetime, Visit | Look]] = [(one.started or now, one) for one in visits]
     events += [(one.read_at or now, one) for one in readings]
-    number, reported = live.number(), 0
+    number, reported = state.number(), 0
     for _at, one in sorted(events, key=lambda pair: pair[0]):
         if isinstance(one, Visit):
-            reported += _report_visit(live, number, one)
+            reported += _report_visit(state, number, one)
         else:
-            reported += loop_sources.report(
-                live.loop, live.sources, live.boards, live.importance, live.plan.theta, one
-            )
-    live.told_until = now
-    _release(live)
+            reported += plan_state.report(state, one)
+    state.told_until = now
+    _release(state)
     if reported:
-        loop_sources.remember(live.loop, live.sources)
+        plan_state.remember(state)
     return reported
 
 
-def _report_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
+def _report_visit(state: PlanState, number: Mapping[int, int], visit: Visit) -> int:
     """Reports a visit's results to the adaptive policy; returns 1, or 0 if the policy already knows
     them, does not include the board, or the board's list was not read (which is reported as
     missed). `number`: board numbers by id.
@@ -270,17 +192,17 @@ def _report_visit(live: Live, number: Mapping[int, int], visit: Visit) -> int:
     if (
         place is None
         or visit.started is None
-        or visit.started.timestamp() <= live.loop.last_visit[place]
+        or visit.started.timestamp() <= state.loop.last_visit[place]
     ):
         return 0
     if not visit.list_pages:
-        live.loop.missed(np.array([place]))
+        state.loop.missed(np.array([place]))
         return 0
     times = np.array([one[0] for one in visit.arrivals], dtype=float)
     opener = np.array([one[1] for one in visit.arrivals], dtype=bool)
-    weight = event_weights(opener, live.plan.theta, float(live.importance[place]))
+    weight = event_weights(opener, state.plan.theta, float(state.importance[place]))
     at = visit.started.timestamp()
-    live.loop.observe(
+    state.loop.observe(
         np.array([place]), np.full(len(times), place), np.minimum(times, at), weight, at
     )
     return 1
@@ -294,46 +216,47 @@ def working(site_ids: list[int]) -> set[int]:
     return {target for kind, target in rows if kind == "forum" and target in wanted}
 
 
-def _release(live: Live) -> None:
+def _release(state: PlanState) -> None:
     """Lets boards that are marked as being visited be ranked again if their site has no active
     visit, as after a stopped run."""
-    resting = np.flatnonzero(live.loop.visiting)
+    resting = np.flatnonzero(state.loop.visiting)
     if not len(resting):
         return
-    busy = working(live.sites[np.unique(live.site[resting])].tolist())
+    busy = working(state.sites[np.unique(state.site[resting])].tolist())
     free = np.array(
-        [int(live.sites[live.site[number]]) not in busy for number in resting.tolist()], dtype=bool
+        [int(state.sites[state.site[number]]) not in busy for number in resting.tolist()],
+        dtype=bool,
     )
-    live.loop.missed(resting[free])
+    state.loop.missed(resting[free])
 
 
-def allowed(live: Live, now: datetime) -> Bools:
+def allowed(state: PlanState, now: datetime) -> Bools:
     """Returns a mask of the boards that may be visited now, (n,): included in scheduled visits,
     site open and not paused, no visit of the site under way, requests left for today."""
-    ids = live.sites.tolist()
+    ids = state.sites.tolist()
     rows = Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False)
     boards = dict(rows.values_list("pk", "site__requests_per_day"))
     closed = working(ids) | set(plans.closed(ids, now))
     if any(limit is not None for limit in boards.values()):
         closed |= exhausted(ids, now)
-    live.open_sites = (
+    state.open_sites = (
         set(ids)
         - closed
         - set(Site.objects.filter(pk__in=ids, paused=True).values_list("pk", flat=True))
     )
     site_open = np.array([pk not in closed for pk in ids], dtype=bool)
     return (
-        np.array([pk in boards for pk in live.boards.tolist()], dtype=bool) & site_open[live.site]
+        np.array([pk in boards for pk in state.boards.tolist()], dtype=bool) & site_open[state.site]
     )
 
 
-def choose(live: Live, now: datetime) -> tuple[Ints, OverviewSource | None]:
+def choose(state: PlanState, now: datetime) -> tuple[Ints, OverviewSource | None]:
     """Makes one ranking: returns the numbers of the boards to visit now and the source to read
     (None: none); both are charged to the budget."""
-    may_visit = allowed(live, now)
-    may_read = loop_sources.readable(live.loop, live.sources, live.open_sites)
-    due, source = live.loop.choose(now.timestamp(), may_visit, may_read)
-    return due, live.sources[source] if source >= 0 else None
+    may_visit = allowed(state, now)
+    may_read = plan_state.readable(state)
+    due, source = state.loop.choose(now.timestamp(), may_visit, may_read)
+    return due, state.sources[source] if source >= 0 else None
 
 
 def exhausted(site_ids: list[int], now: datetime) -> set[int]:
@@ -354,21 +277,20 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
     return found
 
 
-def figures(live: Live, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
+def figures(state: PlanState, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
     """Returns why the board with this number would be visited now: the figures to display; the
     expected weighted number of new posts not yet fetched; the rank, their expected waiting in
     weighted event-hours. The figures include "price", the rank from which boards are visited."""
-    reason = live.loop.explain(number, now.timestamp())
-    fixed = _fixed[live.plan.pk][1]
-    share = float(fixed["raw"][number])
+    reason = state.loop.explain(number, now.timestamp())
+    share = float(state.raw[number])
     values = {
         "waiting": round(reason.waiting * share, 2),
         "hours_since": round(reason.hours_since_visit, 2),
         "per_hour": round(reason.usual_per_hour * share, 2),
         "rank": round(reason.rank, 4),
         "price": round(reason.price, 4),
-        "previous": datetime.fromtimestamp(float(live.loop.last_visit[number]), UTC).isoformat(),
-        "prior": bool(fixed["prior"][number]),
+        "previous": datetime.fromtimestamp(float(state.loop.last_visit[number]), UTC).isoformat(),
+        "prior": bool(state.prior[number]),
     }
     return values, reason.waiting, reason.rank
 
@@ -377,10 +299,10 @@ def used(plan: Plan, now: datetime) -> int | None:
     """Returns how many visits are charged to the budget of the plan's current day; 0 if this day or
     the plan's visits per day are not those of the stored budget. If the plan began during the day,
     this includes a share for the time before. None without a stored policy."""
-    state = LoopState.objects.defer("fixed").filter(plan=plan).first()
-    if state is None:
+    stored = _stored(plan)
+    if not stored:
         return None
-    budget = Budget.unpacked(expected_visits.unpacked(bytes(state.data))["budget"])
+    budget = Budget.unpacked(stored["budget"])
     clock = _clocks([plan.site_id] if plan.site_id is not None else _first_site(), now, 1.0)
     today = (
         not clock
@@ -392,10 +314,3 @@ def used(plan: Plan, now: datetime) -> int | None:
 
 def _first_site() -> list[int]:
     return list(Site.objects.order_by("pk").values_list("pk", flat=True)[:1])
-
-
-def share(plan: Plan) -> Floats:
-    """Returns an array with, at the number of each board in the plan, the mean number of posts per
-    weighted event. Raises KeyError if this process has not built or loaded the plan's adaptive
-    policy."""
-    return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

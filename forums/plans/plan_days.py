@@ -16,9 +16,9 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.schedule.opening_hours import Window, next_allowed
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.plans import expected_visits, loops, plans
+from forums.plans.plan_state import PlanState
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, rhythm
 from forums.schedule import day_planning
-from forums.schedule.adaptive import AdaptiveLoop
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Floats, Ints, LocalClock
 from forums.schedule.optimal import expected_cost, quick_optimal
@@ -71,8 +71,8 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
             plan=plan, state=PlannedVisit.State.PLANNED, pinned=False, at__gte=now
         ).delete()
         if plan.policy == Policy.ADAPTIVE:
-            loop = loops.rebuilt(plan, found, now)
-            made = _adaptive_days(plan, found, loop, days, now, reason)
+            state = loops.rebuilt(plan, found, now)
+            made = _adaptive_days(state, found, days, now, reason)
         else:
             made = _timetable_days(plan, found, days, now, reason)
             plans.note_next([board.pk for board in found.boards], now)
@@ -338,20 +338,17 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 
 
 def _adaptive_days(
-    plan: Plan, found: Rhythm, loop: AdaptiveLoop, days: list[date], now: datetime, reason: str
+    state: PlanState, found: Rhythm, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
     """Stores the given days of an adaptive plan and returns the last one. Only visits added by
     users get fixed times, since the policy chooses the others as it goes; each board's expected
     delay is that of the optimal timetable with as many visits. `reason` tells why the days are
     planned."""
-    zone = plans.zone_of(plan)
+    plan, zone = state.plan, plans.zone_of(state.plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
     for day in days:
         _pinned(plan, found, day, now)
-    ids, share = np.array([board.pk for board in found.boards]), posts_per_weight(found, plan.theta)
-    outlook = expected_visits.write(
-        plan, loop, ids, share, now, datetime.fromtimestamp(ends[-1], UTC)
-    )
+    outlook = expected_visits.write(state, now, datetime.fromtimestamp(ends[-1], UTC))
     made: PlanDay | None = None
     rates = found.profiles.rates
     # the same computation as on the tuning page

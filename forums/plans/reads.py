@@ -367,7 +367,7 @@ def shown(site: Site | None, now: datetime) -> list[Waiting]:
         if live is None or live.loop.overview is None:
             continue
         share, hours, known = (
-            loops.share(plan),
+            live.raw,
             live.loop.overview.known_hours(now.timestamp()),
             live.loop.overview.known,
         )

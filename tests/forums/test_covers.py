@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.plans.loop_sources import _below
+from forums.plans.plan_state import _below
 from forums.schedule.adaptive import AdaptiveLoop, LoopSources, Source
 from forums.schedule.loop_values import Covers, Figures
 from forums.schedule.overview import Overview

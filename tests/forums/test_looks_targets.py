@@ -18,6 +18,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from forums.models import Look, OverviewSource, Post, Site, Visit
 from forums.plans import loops, plan_days, plans
+from forums.plans.plan_state import PlanState
 from forums.sites import sites
 from forums.visits import overviews
 
@@ -130,7 +131,7 @@ def _visit_what_was_told(plan: plans.Plan, site: Site) -> int:
     return sum(Visit.objects.filter(run=visit).values_list("list_pages", flat=True))
 
 
-def _tell(plan: plans.Plan) -> loops.Live:
+def _tell(plan: plans.Plan) -> PlanState:
     now = datetime.now(UTC) + timedelta(seconds=1)
     live = loops.load(plan, now)
     assert live is not None
