@@ -17,7 +17,7 @@ from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
 from forums.models import Board, Plan, Site
 from forums.plans import plan_days, plans
-from forums.plans.reads import standing
+from forums.plans.reads import budget_use
 from forums.sites import reads, sites
 
 router = Router(tags=["forums"])
@@ -166,7 +166,7 @@ def crawl(request: HttpRequest, site: int, wanted: Visit | None = None) -> dict[
 
 
 def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
-    stands = standing(plan, now)
+    budget = budget_use(plan, now)
     return {
         **{
             name: getattr(plan, name)
@@ -179,8 +179,8 @@ def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
                 "changed_at",
             )
         },
-        "used_today": stands.used_today,
-        "left_today": stands.left_today,
+        "used_today": budget.used_today,
+        "left_today": budget.left_today,
     }
 
 

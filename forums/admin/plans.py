@@ -17,7 +17,7 @@ from forums.admin import site_table, words
 from forums.admin.tuning import find_scope, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
 from forums.plans import plan_days, plans, reads
-from forums.plans.reads import standing
+from forums.plans.reads import budget_use
 from forums.schedule import equations
 
 SHOWN, MAX_SHOWN = 40, 1000
@@ -44,15 +44,15 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
     zone, query = plans.zone_of(plan), request.GET
     board = number(query.get("board", ""))
     limit = min(number(query.get("show", "")) or SHOWN, MAX_SHOWN)
-    stands = standing(plan, now)
-    coming, more = reads.coming(plan, now, limit, board, next_only=bool(stands.sources))
+    budget = budget_use(plan, now)
+    coming, more = reads.coming(plan, now, limit, board, next_only=bool(budget.sources))
     history = reads.days(plan)
     latest = history[0] if history else None
     return {
         "zone": zone,
         "policy": words.name(plan.policy),
         "stale": words.replan_reason(plan.stale) if plan.stale else "",
-        "standing": stands,
+        "standing": budget,
         "sentence": words.sentence(latest, plan),
         "coming": [
             {

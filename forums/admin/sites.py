@@ -33,7 +33,7 @@ from forums.models import (
     SiteLogin,
 )
 from forums.plans import plans
-from forums.plans.reads import standing
+from forums.plans.reads import budget_use
 from forums.sites import alarms, logins, reads, sites
 
 
@@ -46,15 +46,15 @@ def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
     plan, own = plans.of_site(pk), plans.current(pk)
     if plan is None:
         return {"own": own, "policy": "interval"}
-    stands = standing(plan, datetime.now(UTC))
+    budget = budget_use(plan, datetime.now(UTC))
     latest = PlanDay.objects.filter(plan=plan).order_by("-day").first()
     return {
         "own": own if own is not None and own.active else None,
         "policy": plan.policy,
         "name": words.name(plan.policy),
         "visits": plan.visits_per_day,
-        "used": stands.used_today,
-        "left": stands.left_today,
+        "used": budget.used_today,
+        "left": budget.left_today,
         "sentence": words.sentence(latest, plan),
         "like_intervals": (
             plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk)

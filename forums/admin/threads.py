@@ -33,7 +33,7 @@ from forums.models import Board, Policy, Post, Site, Thread
 from forums.plans import plans
 from forums.sites import reads, sites
 from forums.sites.alarms import why_late
-from forums.sites.reads import BoardRow, late_boards, of_board, seen, with_paused_visits
+from forums.sites.reads import BoardRow, late_boards, of_board, shown_counts, with_paused_visits
 
 # a search for words in title and author covers the newest threads of a list up to this number, no
 # older ones
@@ -676,4 +676,9 @@ def _shown(board: Board, first: bool) -> dict[str, Any]:
         charts.board_by_day(board, now),
         charts.board_visits(board),
     ]
-    return {**found, "visits": reads.visits(board, {}, 6), "charts": drawn, "seen": seen(board)}
+    return {
+        **found,
+        "visits": reads.visits(board, {}, 6),
+        "charts": drawn,
+        "seen": shown_counts(board),
+    }

@@ -15,7 +15,7 @@ from crawlmgr.management.base import Result, say, table
 from forums.commands.crawl import no_site
 from forums.models import Basis, BoardDay, Plan, PlanDay, Policy, Site
 from forums.plans import plan_days, plans, reads
-from forums.plans.reads import SourceStanding, standing
+from forums.plans.reads import SourceUse, budget_use
 
 MAX_VISITS = 1_000_000
 ON_WHAT = {
@@ -86,15 +86,15 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
         for row in made.board_days.select_related("board").order_by("board_id")
     ]
     say(f"The plan rests {ON_WHAT[Basis(made.basis)]}.")
-    stands = standing(plan, now)
+    budget = budget_use(plan, now)
     document = {
         "plan": plan.pk,
         "site": plan.site_id,
         "policy": plan.policy,
-        "visits_per_day": stands.visits_per_day,
-        "used_today": stands.used_today,
-        "left_today": stands.left_today,
-        "sources": [_source(one) for one in stands.sources],
+        "visits_per_day": budget.visits_per_day,
+        "used_today": budget.used_today,
+        "left_today": budget.left_today,
+        "sources": [_source(one) for one in budget.sources],
         "day": made.day.isoformat(),
         "timezone": zone.key,
         "basis": made.basis,
@@ -117,7 +117,7 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
         for b in boards
     ]
     head = (
-        f"{stands.visits_per_day} visits a day; today {stands.used_today} used, {stands.left_today}"
+        f"{budget.visits_per_day} visits a day; today {budget.used_today} used, {budget.left_today}"
         " left\n"
     )
     return Result(
@@ -135,7 +135,7 @@ class _Visit(NamedTuple):
     reason: str
 
 
-def _source(one: SourceStanding) -> dict[str, Any]:
+def _source(one: SourceUse) -> dict[str, Any]:
     source = one.source
     return {
         "url": source.url,

@@ -33,7 +33,7 @@ State = PlannedVisit.State
 
 
 @dataclass(frozen=True, slots=True)
-class SourceStanding:
+class SourceUse:
     """An overview source of a plan and its readings today. `looks`: their number. `used`: their
     cost in visits. `share_of_budget`: this cost as a share of the day's visits. `bytes_a_look`:
     mean transferred size, None without readings.
@@ -47,7 +47,7 @@ class SourceStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetUse:
     """A plan's budget in visits: per day, used today (visits made and the cost of readings of
     overview sources), left today.
 
@@ -63,7 +63,7 @@ class Standing:
     looks_today: int = 0
     expected_visits: int = 0
     expected_looks: int = 0
-    sources: tuple[SourceStanding, ...] = field(default=())
+    sources: tuple[SourceUse, ...] = field(default=())
 
     @property
     def part(self) -> int | None:
@@ -79,8 +79,8 @@ def midnight(plan: Plan, now: datetime) -> datetime:
     return datetime.combine(now.astimezone(zone).date(), time(), zone)
 
 
-def standing(plan: Plan, now: datetime) -> Standing:
-    """Computes the state of a plan; at most six queries."""
+def budget_use(plan: Plan, now: datetime) -> BudgetUse:
+    """Returns how much of its budget of visits a plan has used today; at most six queries."""
     since = midnight(plan, now)
     if plan.policy == Policy.INTERVAL:
         visits = Visit.objects.filter(
@@ -89,7 +89,7 @@ def standing(plan: Plan, now: datetime) -> Standing:
         a_day = (
             plans.of_intervals(plan.site_id) if plan.site_id is not None else plan.visits_per_day
         )
-        return Standing(a_day, visits, max(0, a_day - visits), visits)
+        return BudgetUse(a_day, visits, max(0, a_day - visits), visits)
     planned = PlannedVisit.objects.filter(plan=plan)
     visits = planned.filter(state=State.STARTED, at__gte=since, at__lte=now).count()
     sources = _sources(plan, since, now)
@@ -106,12 +106,12 @@ def standing(plan: Plan, now: datetime) -> Standing:
             state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=tomorrow
         ).count()
         coming = (left, 0)
-    return Standing(
+    return BudgetUse(
         plan.visits_per_day, visits + spent, max(0, left), visits, looks, *coming, tuple(sources)
     )
 
 
-def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]:
+def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceUse]:
     rows: Any = OverviewSource.objects.select_related("site").filter(enabled=True)
     rows = (
         rows.filter(site_id=plan.site_id)
@@ -124,7 +124,7 @@ def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]
     sums = {row["source_id"]: (row["n"], row["cost"], row["size"]) for row in rows_of}
     none = (0, 0, None)
     return [
-        SourceStanding(one, looks, used, used / max(1, plan.visits_per_day), size)
+        SourceUse(one, looks, used, used / max(1, plan.visits_per_day), size)
         for one in found
         for looks, used, size in (sums.get(one.pk, none),)
     ]

@@ -672,7 +672,7 @@ def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DA
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownCounts:
     """What an overview page of the site (index, newest list, ...; `source`) last showed about a
     board: its numbers of threads and posts, None if not shown. waiting: by how much this number of
     posts has grown since the board's last visit.
@@ -684,7 +684,7 @@ class Seen:
     waiting: int
 
 
-def seen(board: Board) -> list[Seen]:
+def shown_counts(board: Board) -> list[ShownCounts]:
     """Returns what each source of the site last showed about a board; sources that do not show it
     are left out."""
     found = []
@@ -698,5 +698,5 @@ def seen(board: Board) -> list[Seen]:
         then = before.order_by("-read_at").values_list("shown", flat=True).first() or {}
         known = (then.get(str(board.pk)) or (None, None, None))[1]
         waiting = max(0, int(posts) - int(known)) if posts is not None and known is not None else 0
-        found.append(Seen(source, threads, posts, waiting))
+        found.append(ShownCounts(source, threads, posts, waiting))
     return found

@@ -82,7 +82,7 @@ MIN_DEEPER = timedelta(hours=1)
 only what is new."""
 
 
-def reach(settings: CrawlSettings, at: datetime) -> datetime:
+def age_limit(settings: CrawlSettings, at: datetime) -> datetime:
     """Returns the time of the limit of age: a visit at the time `at` fetches no threads whose last
     reply is older."""
     return at - timedelta(days=settings.history_days)
@@ -91,7 +91,7 @@ def reach(settings: CrawlSettings, at: datetime) -> datetime:
 def deeper(board: Board, settings: CrawlSettings, at: datetime) -> bool:
     """Tells whether a board must be read farther back than before (its history setting was raised):
     its list is then read again, and threads that were too old before are fetched."""
-    return board.read_since is not None and reach(settings, at) < board.read_since - MIN_DEEPER
+    return board.read_since is not None and age_limit(settings, at) < board.read_since - MIN_DEEPER
 
 
 def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
@@ -102,7 +102,7 @@ def facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
     board, started, since = visit.board, visit.started, None
     watermark = board.watermark
     if started is not None and (watermark is None or deeper(board, settings, started)):
-        watermark, since = None, reach(settings, started)
+        watermark, since = None, age_limit(settings, started)
     return incremental.BoardFacts(
         watermark=watermark,
         since=since,

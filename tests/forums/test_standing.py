@@ -19,7 +19,7 @@ from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site,
 from forums.plans import loops, plans
 from forums.plans import reads as plan_reads
 from forums.plans import reads as waiting
-from forums.plans.reads import standing
+from forums.plans.reads import budget_use
 from forums.schedule.loop_values import Figures
 from forums.visits import board_state, overviews, visits
 from tests.forums.planned import NOW, fill, make_site
@@ -105,8 +105,8 @@ def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
     document = json.loads(capsys.readouterr().out)
     told = (document["visits_per_day"], document["used_today"], document["left_today"])
     page = client.get(reverse("admin:forum-plan", args=[site.pk])).context
-    stands = page["standing"]
-    assert (stands.visits_per_day, stands.used_today, stands.left_today) == told
+    budget = page["standing"]
+    assert (budget.visits_per_day, budget.used_today, budget.left_today) == told
     shown = client.get(reverse("admin:forum", args=[site.pk])).context
     assert (shown["plan"]["visits"], shown["plan"]["used"], shown["plan"]["left"]) == told
     boards = {one["board"]: (one["next_visit"], one["next_until"]) for one in document["boards"]}
@@ -158,8 +158,8 @@ def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(
                 made + spent,
                 40 - made - spent,
             )
-            stands = standing(plan, now)
-            assert stands.expected_visits + stands.expected_looks == stands.left_today, (
+            budget = budget_use(plan, now)
+            assert budget.expected_visits + budget.expected_looks == budget.left_today, (
                 "what is expected until midnight is what is left"
             )
             told += [
@@ -167,9 +167,9 @@ def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(
                 for board in Board.objects.exclude(next_visit=None)
             ]
         work(now)
-    stands = standing(plan, MIDNIGHT + timedelta(hours=23, minutes=59))
-    assert (stands.used_today, stands.left_today) == (40, 0) and stands.looks_today > 0
-    assert stands.sources[0].used == sum(
+    budget = budget_use(plan, MIDNIGHT + timedelta(hours=23, minutes=59))
+    assert (budget.used_today, budget.left_today) == (40, 0) and budget.looks_today > 0
+    assert budget.sources[0].used == sum(
         Look.objects.filter(at__gte=MIDNIGHT).values_list("cost", flat=True)
     )
     assert len(told) >= 20 and all(until is not None for *_rest, until in told), (
