@@ -144,6 +144,7 @@ def read_if_small(log: EventLog) -> EventLog:
         if small(log):
             read_in(log)
     except ValueError:
+        path(log).unlink(missing_ok=True)
         remove(log)
         raise
     return log
