@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from forums.simulation.delay_simulation import (
 )
 
 
-def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
     """Returns an argument parser for comma-separated lists of known policies."""
 
     def read(text: str) -> list[str]:
