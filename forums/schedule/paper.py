@@ -112,7 +112,21 @@ def assert_budget(table: Timetable, visits_per_day: int) -> None:
 
 def era(demand: Demand, visits_per_day: int) -> Timetable:
     """Returns the timetable with the same number m of visits for every board, equally spaced: c_j =
-    24 j / m."""
+    24 j / m.
+
+    Parameters
+    ----------
+    demand : rates of n boards.
+    visits_per_day : visits of all boards together, at least 1.
+
+    Returns
+    -------
+    timetable : exactly `visits_per_day` visits on every day.
+
+    References
+    ----------
+    Policy ERA of the forum paper.
+    """
     return timetable(
         lambda total: rounded(np.ones(demand.boards), total),
         even_hours,
@@ -122,17 +136,44 @@ def era(demand: Demand, visits_per_day: int) -> Timetable:
 
 
 def wra(demand: Demand, visits_per_day: int) -> Timetable:
-    """Returns the timetable with visits of each board in proportion to its weight (eq. (6)),
-    equally spaced."""
+    """Returns the timetable with visits of each board in proportion to its weight, equally spaced.
+
+    Parameters
+    ----------
+    demand : rates of n boards.
+    visits_per_day : visits of all boards together, at least 1.
+
+    Returns
+    -------
+    timetable : exactly `visits_per_day` visits on every day.
+
+    References
+    ----------
+    Policy WRA of the forum paper, eq. (6).
+    """
     return timetable(
         lambda total: rounded(demand.weights, total), even_hours, demand.boards, visits_per_day
     )
 
 
 def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
-    """Returns the timetable of the forum paper's policy LRA: the same number of visits for every
-    board, at hours between which equal shares of its events are posted (`blocks_more` as in
-    `equal_area_hours`)."""
+    """Returns the timetable with the same number of visits for every board, at hours between which
+    equal shares of its events are posted.
+
+    Parameters
+    ----------
+    demand : rates of n boards.
+    visits_per_day : visits of all boards together, at least 1.
+    blocks_more : 0 or 1, as in `equal_area_hours`.
+
+    Returns
+    -------
+    timetable : exactly `visits_per_day` visits on every day.
+
+    References
+    ----------
+    Policy LRA of the forum paper.
+    """
     return timetable(
         lambda total: rounded(np.ones(demand.boards), total),
         lambda visits: equal_area_hours(demand.rates, visits, blocks_more),
@@ -142,9 +183,22 @@ def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
 
 
 def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
-    """Returns the timetable of algorithm BRA of the forum paper, corrected: visits in proportion to
-    weights by eq. (6), at least 1 per board and exactly `visits_per_day` in all; hours (and
-    `blocks_more`) as in `equal_area_hours`.
+    """Returns the timetable with visits in proportion to weights, at least 1 per board, at hours
+    between which equal shares of a board's events are posted.
+
+    Parameters
+    ----------
+    demand : rates of n boards.
+    visits_per_day : visits of all boards together, at least 1.
+    blocks_more : 0 or 1, as in `equal_area_hours`.
+
+    Returns
+    -------
+    timetable : exactly `visits_per_day` visits on every day.
+
+    References
+    ----------
+    Algorithm BRA of the forum paper, corrected; visits by eq. (6).
     """
     return timetable(
         lambda total: rounded(demand.weights, total),

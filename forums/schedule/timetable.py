@@ -74,12 +74,23 @@ def square_root(rates: Floats, total: int) -> Ints:
 
 
 def greedy(costs: Floats, total: int) -> Ints:
-    """Returns the numbers of visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i
-    >= 1, (n,).
+    """Returns the numbers of visits m_i that minimise sum_i D_i(m_i) with sum m_i = total and every
+    m_i >= 1.
 
-    costs: (n, mmax), the delays D_i(1) … D_i(mmax) with that many visits; beyond mmax D_i(m) =
-    D_i(mmax) mmax / m, its asymptotic form. Exact where each D_i is convex; rows that are not are
-    replaced by their greatest convex minorant. Raises BudgetError when total < n.
+    Parameters
+    ----------
+    costs : (n, mmax), the delays D_i(1) … D_i(mmax) with that many visits; beyond mmax D_i(m) =
+        D_i(mmax) mmax / m, its asymptotic form.
+    total : visits of all boards; BudgetError if below n.
+
+    Returns
+    -------
+    visits : (n,). Exact where each D_i is convex; rows that are not are replaced by their greatest
+        convex minorant.
+
+    References
+    ----------
+    Fox, Discrete optimization via marginal analysis, Management Science 13 (1966).
     """
     count = len(costs)
     if total < count:
