@@ -49,6 +49,12 @@ EVIDENCE = {
 }
 
 
+def known_zone(zone: str) -> None:
+    """Raises ValidationError for a name of no time zone (validator of form fields)."""
+    if zone not in available_timezones():
+        raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+
+
 class AddressForm(forms.Form):
     """First form of adding a forum: the forum's address."""
 
@@ -65,7 +71,9 @@ class SaveForm(forms.Form):
     """Last form of adding a forum: name, time zone and interval of visits."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
-    timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
+    timezone = forms.CharField(
+        label=gettext_lazy("Time zone"), max_length=64, validators=[known_zone]
+    )
     interval = forms.TypedChoiceField(
         label=gettext_lazy("Visit every"),
         choices=INTERVALS,
@@ -78,14 +86,6 @@ class SaveForm(forms.Form):
     start = forms.BooleanField(
         label=gettext_lazy("Visit immediately"), required=False, initial=True
     )
-
-    def clean_timezone(self) -> str:
-        zone = str(self.cleaned_data["timezone"]).strip()
-        if zone not in available_timezones():
-            raise forms.ValidationError(
-                _("There is no such time zone; names look like Asia/Shanghai.")
-            )
-        return zone
 
 
 @admin_view("forums/add/", "forum-add", "forums.view_site", post="forums.add_site")

@@ -19,7 +19,7 @@ from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, numbers, opens_
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.web.url import canonical, host_key
 from forums.admin import site_table
-from forums.admin.add import INTERVALS
+from forums.admin.add import INTERVALS, known_zone
 from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.sites import reads, sites
@@ -38,7 +38,9 @@ class EditForm(forms.Form):
     settings are those of `CrawlSettings`."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
-    timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
+    timezone = forms.CharField(
+        label=gettext_lazy("Time zone"), max_length=64, validators=[known_zone]
+    )
     delay_seconds = forms.FloatField(
         label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600
     )
@@ -81,14 +83,6 @@ class EditForm(forms.Form):
     use_apis = forms.BooleanField(
         label=gettext_lazy("Read the forum's own JSON interface where it has one"), required=False
     )
-
-    def clean_timezone(self) -> str:
-        zone = str(self.cleaned_data["timezone"]).strip()
-        if zone not in available_timezones():
-            raise forms.ValidationError(
-                _("There is no such time zone; names look like Asia/Shanghai.")
-            )
-        return zone
 
     def clean_proxy(self) -> str:
         proxy = str(self.cleaned_data["proxy"]).strip()

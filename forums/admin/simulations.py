@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import messages
@@ -29,6 +28,7 @@ from crawlmgr.models import Run
 from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import runs
 from forums.admin import words
+from forums.admin.add import known_zone
 from forums.models import EventLog, Simulation, SimulationKind, Site
 from forums.schedule.bounds import MAX_THETA, MIN_THETA, USUAL_THETA
 from forums.schedule.policies import POLICIES
@@ -245,6 +245,7 @@ class LogForm(forms.Form):
     timezone = forms.CharField(
         max_length=64,
         required=False,
+        validators=[known_zone],
         label=gettext_lazy("Time zone"),
         help_text=gettext_lazy("Days begin at midnight of this zone."),
     )
@@ -262,14 +263,6 @@ class LogForm(forms.Form):
         for field in self.fields.values():
             if not isinstance(field.widget, forms.CheckboxSelectMultiple | forms.FileInput):
                 field.widget.attrs.setdefault("class", "field")
-
-    def clean_timezone(self) -> str:
-        zone = str(self.cleaned_data["timezone"]).strip()
-        if zone and zone not in available_timezones():
-            raise forms.ValidationError(
-                _("There is no such time zone; names look like Asia/Shanghai.")
-            )
-        return zone
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or self.cleaned_data
