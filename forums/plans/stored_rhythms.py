@@ -254,12 +254,9 @@ def _joined(
         new_per_day=np.zeros(count),
         replies_per_day=np.zeros(count),
         shape=np.full((count, bins), 1.0 / bins),
-        kappa=max((part.kappa for part in parts), default=0.0),
-        dispersion=np.full(count, np.nan),
-        days=max((part.days for part in parts), default=0.0),
     )
     for part, members in zip(parts, rows, strict=True):
-        for name in ("rates", "weights", "new_per_day", "replies_per_day", "shape", "dispersion"):
+        for name in ("rates", "weights", "new_per_day", "replies_per_day", "shape"):
             getattr(whole, name)[members] = getattr(part, name)
     return whole
 

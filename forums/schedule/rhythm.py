@@ -189,16 +189,11 @@ OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)
 class BoardProfiles:
     """Estimates for n boards.
 
-    - rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K, K hours per bin. days: length
-      of the history used.
+    - rates: (n, bins), weighted events per hour, f_i = WP_i SC_i / K, K hours per bin.
     - weights: (n,), WP of eq. (5), weighted events a day. new_per_day, replies_per_day: (n,), new
       threads Ng, replies Nr a day.
     - shape: (n, bins), SC of eq. (7), the share of a board's events in each part of the day; each
       row sums to 1.
-    - kappa: strength of the shrinkage: the site's rhythm counts like this number of events in each
-      board's shape.
-    - dispersion: (n,), variance over mean of the events a day (1 for a Poisson process; nan without
-      events).
     """
 
     rates: Floats
@@ -206,9 +201,6 @@ class BoardProfiles:
     new_per_day: Floats
     replies_per_day: Floats
     shape: Floats
-    kappa: float
-    dispersion: Floats
-    days: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +264,6 @@ def moving_mean(shape: Floats, width: int) -> Floats:
     )
 
 
-def site_groups(site: Ints | None, boards: int) -> list[Ints]:
-    """Returns the board numbers of each site, in the order of site numbers. `site`: site number of
-    each board; None: all boards are of one site."""
-    if site is None:
-        return [np.arange(boards)]
-    return [np.flatnonzero(site == number) for number in np.unique(site)]
-
-
 def estimate(
     events: BoardEvents,
     boards: int,
@@ -287,11 +271,10 @@ def estimate(
     options: ProfileOptions,
     theta: float = USUAL_THETA,
     importance: Floats | None = None,
-    site: Ints | None = None,
     days_known: float | None = None,
 ) -> BoardProfiles:
-    """Estimates each board's rates from the events in the `window_days` before `end_hour` (hours
-    since 1970 on the local clock).
+    """Estimates the rates of a site's boards from the events in the `window_days` before `end_hour`
+    (hours since 1970 on the local clock).
 
     - Rate: WP = W (Ng + theta Nr), eq. (5) of the forum paper, with a Gamma prior: (weighted events
       + prior_days * prior_per_day) / (days + prior_days). A site without events gets the prior
@@ -299,8 +282,7 @@ def estimate(
     - Shape (share of events in each part of the day), shrunk to that of the site: p = (n s + kappa
       pool) / (n + kappa). s are the board's shares by eq. (7), n is the number of its events, pool
       the site's shares, kappa `dirichlet_kappa` of the site times `kappa_factor`.
-    importance, site: one entry per board, W and site number. days_known: length of a history
-    shorter than the window.
+    importance: W of each board. days_known: length of a history shorter than the window.
     """
     days = min(options.window_days, days_known) if days_known is not None else options.window_days
     start = end_hour - days * DAY_HOURS
@@ -313,10 +295,7 @@ def estimate(
     replies = np.bincount(board, fade * ~opener, boards) / effective
     counts = shape_counts(board, hours, fade * event_weights(opener, theta), boards, options.bins)
     raw = shape_counts(board, hours, fade, boards, options.bins)
-    shape, kappa = np.empty_like(counts), 0.0
-    for members in site_groups(site, boards):
-        shape[members], found = _shrunk(counts[members], raw[members], options)
-        kappa = max(kappa, found)
+    shape = _shrunk(counts, raw, options)
     volume = weighted(new, replies, theta) * effective
     rate = (volume + options.prior_days * options.prior_per_day) / (effective + options.prior_days)
     weights = own * rate
@@ -326,9 +305,6 @@ def estimate(
         new_per_day=new,
         replies_per_day=replies,
         shape=shape,
-        kappa=kappa,
-        dispersion=dispersion(board, hours, boards, start, max(int(days), 1)),
-        days=days,
     )
 
 
@@ -343,15 +319,14 @@ def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, 
     return np.exp(-rate * age), float(-np.expm1(-rate * days) / rate)
 
 
-def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Floats, float]:
+def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> Floats:
     """Returns the daily distributions of events of one site's boards, (boards, bins), shrunk
-    towards the distribution of the whole site, and the kappa used: the weight of the site's
-    distribution, in events. weighted, raw: weighted and unweighted numbers of events by part of the
-    day, (boards, bins)."""
+    towards the distribution of the whole site. weighted, raw: weighted and unweighted numbers of
+    events by part of the day, (boards, bins)."""
     bins = options.bins
     pool = weighted.sum(axis=0)
     if pool.sum() <= 0:
-        return np.full(weighted.shape, 1.0 / bins), 0.0
+        return np.full(weighted.shape, 1.0 / bins)
     pool = pool / pool.sum()
     kappa = options.kappa_factor
     if 0 < kappa < np.inf:
@@ -362,7 +337,7 @@ def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Flo
         own = np.tile(pool, (len(weighted), 1))
     elif kappa > 0:
         own = (count * own + kappa * pool) / (count + kappa)
-    return moving_mean(own, options.smooth_bins), kappa
+    return moving_mean(own, options.smooth_bins)
 
 
 def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importance: Floats) -> None:
@@ -395,22 +370,6 @@ def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importan
     profiles.rates[unknown] = (
         profiles.weights[unknown, None] * profiles.shape[unknown] * (bins / DAY_HOURS)
     )
-
-
-def dispersion(
-    board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int
-) -> Floats:
-    """Returns variance over mean of the events a day of each board, (boards,), over `days` days
-    from `start_hour`; nan for a board without events and if there is only one day."""
-    day = np.clip(((local_hours - start_hour) // DAY_HOURS).astype(np.int64), 0, days - 1)
-    counts = np.bincount(board * days + day, minlength=boards * days).reshape(boards, days)
-    mean = counts.mean(axis=1)
-    if days < 2:
-        return np.full(boards, np.nan)
-    index: Floats = np.divide(
-        counts.var(axis=1, ddof=1), mean, out=np.full(boards, np.nan), where=mean > 0
-    )
-    return index
 
 
 @dataclass(frozen=True, slots=True)

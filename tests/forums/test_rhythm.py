@@ -1,5 +1,4 @@
-"""Estimates from history: rates, daily shapes, shrinkage, fading, dispersion, and their
-convergence."""
+"""Estimates from history: rates, daily shapes, shrinkage, fading, and their convergence."""
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ from forums.schedule.rhythm import (
     BoardEvents,
     ProfileOptions,
     dirichlet_kappa,
-    dispersion,
     estimate,
     moving_mean,
     settling,
@@ -112,31 +110,6 @@ def test_half_life_leaves_a_steady_rate_alone():
     assert estimate(events, 1, 480.0, ProfileOptions(half_life_days=7.0)).weights[
         0
     ] == pytest.approx(48.0, rel=0.01)
-
-
-def test_sites_are_pooled_apart():
-    night = np.roll(DIURNAL, 12)
-    rng = np.random.default_rng(2)
-    one, two = synthetic(rng, [50, 50], 10), synthetic(rng, [50, 50], 10, night)
-    events = BoardEvents(
-        np.concatenate([one.board, two.board + 2]),
-        np.concatenate([one.local_hours, two.local_hours]),
-        np.concatenate([one.opener, two.opener]),
-    )
-    options = ProfileOptions(window_days=10, kappa_factor=np.inf)
-    found = estimate(events, 4, 240.0, options, site=np.array([0, 0, 1, 1])).shape
-    assert found[0].tolist() == pytest.approx(found[1].tolist())
-    assert np.abs(found[0] - found[2]).sum() > 0.5
-
-
-def test_dispersion_is_one_for_poisson_and_more_for_bursts():
-    rng = np.random.default_rng(11)
-    poisson = synthetic(rng, [40], 200)
-    bursts = np.repeat(rng.integers(0, 200, 100), 20) * 24.0
-    value = dispersion(poisson.board, poisson.local_hours, 1, 0.0, 200)[0]
-    assert value == pytest.approx(1.0, abs=0.3)
-    assert dispersion(np.zeros(2000, dtype=int), bursts, 1, 0.0, 200)[0] > 10
-    assert np.isnan(dispersion(np.array([], dtype=int), np.array([]), 1, 0.0, 5)[0])
 
 
 def test_estimates_settle_with_more_days():
