@@ -275,7 +275,7 @@ class SchedulesForm(LogForm):
     """Form of the experiment on schedules (the forum paper's second experiment)."""
 
     policies = forms.MultipleChoiceField(
-        choices=_choices(POLICIES),
+        choices=_choices(tuple(POLICIES)),
         initial=DEFAULT_POLICIES,
         widget=Boxes,
         label=gettext_lazy("Policies"),

@@ -79,7 +79,8 @@ class PlanState:
         count = len(fixed["boards"])
         arrays = {"importance": np.ones(count), "above": np.full(count, -1), **fixed}
         sources = _sources(fixed["sites"].tolist())
-        return cls(plan, *(arrays[name] for name in ARRAYS), told_until, sources)
+        kept = {name: arrays[name] for name in ARRAYS}
+        return cls(plan, **kept, told_until=told_until, sources=sources)
 
     def arrays(self) -> dict[str, Any]:
         """Returns the arrays that are constant during a day, by name."""

@@ -59,7 +59,6 @@ class BudgetUse:
     visits_per_day: int
     used_today: int
     left_today: int
-    visits_today: int = 0
     looks_today: int = 0
     expected_visits: int = 0
     expected_looks: int = 0
@@ -89,7 +88,7 @@ def budget_use(plan: Plan, now: datetime) -> BudgetUse:
         a_day = (
             plans.of_intervals(plan.site_id) if plan.site_id is not None else plan.visits_per_day
         )
-        return BudgetUse(a_day, visits, max(0, a_day - visits), visits)
+        return BudgetUse(a_day, visits, max(0, a_day - visits))
     planned = PlannedVisit.objects.filter(plan=plan)
     visits = planned.filter(state=State.STARTED, at__gte=since, at__lte=now).count()
     sources = _sources(plan, since, now)
@@ -107,7 +106,7 @@ def budget_use(plan: Plan, now: datetime) -> BudgetUse:
         ).count()
         coming = (left, 0)
     return BudgetUse(
-        plan.visits_per_day, visits + spent, max(0, left), visits, looks, *coming, tuple(sources)
+        plan.visits_per_day, visits + spent, max(0, left), looks, *coming, tuple(sources)
     )
 
 
