@@ -25,7 +25,6 @@ from crawlmgr.access import tokens
 from crawlmgr.access.roles import ROLES, VIEWER
 from crawlmgr.admin.forms import DeskModelAdmin
 from crawlmgr.admin.site import desk_site
-from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.api import api
 from crawlmgr.models import ApiToken, TokenRole
@@ -160,13 +159,9 @@ for model in (User, Group):
 admin.site.register(User, UserAdmin)
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    if not request.user.has_perm("auth.view_user"):
-        return None
-    return Node(_("Users"), reverse("admin:auth_user_changelist"), "group", "users")
-
-
-desk_site.add_branch(70, branch)
+desk_site.add_page(
+    70, gettext_lazy("Users"), "auth_user_changelist", "group", "users", "auth.view_user"
+)
 
 
 TAGS = {
@@ -270,12 +265,4 @@ def _with_code(text: str) -> str:
     )
 
 
-def api_branch(request: HttpRequest, item: str) -> Node | None:
-    return (
-        Node(_("API"), reverse("admin:api"), "api", "api")
-        if request.user.has_perm("crawlmgr.view_run")
-        else None
-    )
-
-
-desk_site.add_branch(65, api_branch)
+desk_site.add_page(65, gettext_lazy("API"), "api", "api", "api")

@@ -12,12 +12,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import charts, site, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import number, share
-from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import OPEN_PRIVATE, admin_view, back, page, post_view
 from crawlmgr.database import caches
 from crawlmgr.frontier import host_reads
@@ -338,9 +337,5 @@ def runs_told(state: status_reads.Status) -> str:
     return _("Runs: %(running)s running, %(queued)s queued") % figures
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    return Node(_("Overview"), reverse("admin:index"), "dashboard", "home")
-
-
 desk_site.home = home
-desk_site.add_branch(0, branch)
+desk_site.add_page(0, gettext_lazy("Overview"), "index", "dashboard", "home", permission="")

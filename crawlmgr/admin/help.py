@@ -10,11 +10,10 @@ import markdown
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import mark_safe
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.site import desk_site
-from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, page
 from crawlmgr.installation import GUIDE
 
@@ -106,10 +105,4 @@ def beside(item: str) -> str:
     return _address(name)
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    if not request.user.has_perm("crawlmgr.view_run"):
-        return None
-    return Node(_("Guide"), reverse("admin:help"), "help", "help")
-
-
-desk_site.add_branch(90, branch)
+desk_site.add_page(90, gettext_lazy("Guide"), "help", "help", "help")

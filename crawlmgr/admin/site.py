@@ -71,6 +71,26 @@ class DeskSite(UnfoldAdminSite):
         """Registers a branch of the navigation tree; lower orders come first."""
         self.branches = sorted([*self.branches, (order, branch)], key=lambda entry: entry[0])
 
+    def add_page(
+        self,
+        order: int,
+        title: Any,
+        view: str,
+        icon: str,
+        key: str,
+        permission: str = "crawlmgr.view_run",
+        mark: Callable[[], str] = str,
+    ) -> None:
+        """Registers a branch of the navigation tree that is a single page, for users with the
+        permission ("": for everybody); `mark` returns the node's mark."""
+
+        def branch(request: HttpRequest, item: str) -> Node | None:
+            if permission and not request.user.has_perm(permission):
+                return None
+            return Node(str(title), reverse(f"admin:{view}"), icon, key, mark())
+
+        self.add_branch(order, branch)
+
     def add_panel(self, order: int, panel: Panel) -> None:
         """Registers a panel of the home page: a callable that returns a dict with the name of a
         `template` and the values for it, or None to show nothing. Lower orders come first."""

@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from crawlmgr import installation
 from crawlmgr.admin import words
 from crawlmgr.admin.site import desk_site
-from crawlmgr.admin.tree import Node
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
 from crawlmgr.alarms import alarms
 from crawlmgr.alarms.causes import RULES
@@ -325,11 +324,8 @@ def mute(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "alarms")
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    if not request.user.has_perm("crawlmgr.view_run"):
-        return None
-    mark = "alarm" if Alarm.objects.filter(ended=None).exists() else ""
-    return Node(_("Alarms"), reverse("admin:alarms"), "notifications", "alarms", mark)
+def _mark() -> str:
+    return "alarm" if Alarm.objects.filter(ended=None).exists() else ""
 
 
-desk_site.add_branch(58, branch)
+desk_site.add_page(58, gettext_lazy("Alarms"), "alarms", "notifications", "alarms", mark=_mark)

@@ -26,7 +26,6 @@ from crawlmgr.models import Event, Every, Export, Host, Run
 from crawlmgr.runs import run_reads, runs
 from crawlmgr.schedule import recurring
 from crawlmgr.workers import nodes
-from crawlmgr.workers import nodes as status_reads
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of rows per page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
@@ -71,7 +70,7 @@ def _now() -> datetime:
 def state(now: datetime) -> dict[str, Any]:
     """Returns the numbers of the web interface's status bar, and the last error, as a dictionary
     for JSON."""
-    found = status_reads.status(now)
+    found = nodes.status(now)
     last = found.last_error
     return {
         "nodes": found.nodes,

@@ -18,7 +18,7 @@ from crawlmgr.admin import charts, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, by, falling
-from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, page
 from crawlmgr.archive import archive, warc_files
 from crawlmgr.exports import downloads
@@ -263,12 +263,4 @@ def _is_text(kind: str) -> bool:
     )
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    return (
-        Node(_("Archive"), reverse("admin:archive"), "inventory_2", "archive")
-        if request.user.has_perm("crawlmgr.view_run")
-        else None
-    )
-
-
-desk_site.add_branch(40, branch)
+desk_site.add_page(40, gettext_lazy("Archive"), "archive", "inventory_2", "archive")

@@ -24,7 +24,7 @@ from crawlmgr.admin.forms import NamedField
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
-from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.exports.downloads import NAMES
@@ -524,13 +524,7 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
     return (name, reverse("admin:export-page", args=[pk]), "exports") if name is not None else None
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    if not request.user.has_perm("crawlmgr.view_run"):
-        return None
-    return Node(_("Exports"), reverse("admin:exports"), "download", "exports")
-
-
-desk_site.add_branch(62, branch)
+desk_site.add_page(62, gettext_lazy("Exports"), "exports", "download", "exports")
 
 
 desk.TIMED[saved_exports.KIND] = desk.Timed(

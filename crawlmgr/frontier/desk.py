@@ -15,11 +15,10 @@ from crawlmgr.admin import charts, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, by, falling
-from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, page
 from crawlmgr.database import caches
 from crawlmgr.frontier import fetching, host_reads, hosts
-from crawlmgr.frontier import host_reads as reads
 from crawlmgr.models import Host
 from crawlmgr.web import robots
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key
@@ -102,7 +101,11 @@ def _name(host: Host) -> str:
 
 
 def _narrowed(rows: tables.Rows, code: str) -> tables.Rows:
-    return reads.waiting(rows, datetime.now(UTC)) if code == "waiting" else reads.failing(rows)
+    return (
+        host_reads.waiting(rows, datetime.now(UTC))
+        if code == "waiting"
+        else host_reads.failing(rows)
+    )
 
 
 TABLE = Table(
@@ -184,12 +187,12 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all hosts, with a chart of the requests to the busiest ones."""
     now = datetime.now(UTC)
     charts_wanted = request.GET.get("part") != "rows" and not request.GET.get("as")
-    context = {"totals": reads.totals(), "charts": _busiest(now)} if charts_wanted else {}
+    context = {"totals": host_reads.totals(), "charts": _busiest(now)} if charts_wanted else {}
     return table_page(
         request,
         "desk/hosts.html",
         TABLE,
-        reads.listed(),
+        host_reads.listed(),
         context,
         prepare=lambda rows: _with_pace(rows, now),
         title=_("Hosts"),
@@ -212,7 +215,7 @@ def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
 
 
 def _busiest(now: datetime) -> list[charts.Chart]:
-    series = caches.remembered(BUSIEST, BUSIEST_SECONDS, lambda: reads.busiest(now, HOURS))
+    series = caches.remembered(BUSIEST, BUSIEST_SECONDS, lambda: host_reads.busiest(now, HOURS))
     found = []
     for key, title, unit in (
         ("requests", _("Requests"), _("requests per hour")),
@@ -220,7 +223,7 @@ def _busiest(now: datetime) -> list[charts.Chart]:
     ):
         lines = []
         for one, colour in zip(series, charts.COLOURS, strict=False):
-            rows = reads.filled(one.hours, now, HOURS)
+            rows = host_reads.filled(one.hours, now, HOURS)
             values = [
                 row.requests if key == "requests" else round(row.bytes / 1e6, 2) for row in rows
             ]
@@ -245,7 +248,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
     host, now = Host.objects.filter(pk=pk).first(), datetime.now(UTC)
     if host is None:
         raise Http404(_("There is no such host."))
-    rows = reads.filled(reads.hourly(now, HOST_HOURS, host), now, HOST_HOURS)
+    rows = host_reads.filled(host_reads.hourly(now, HOST_HOURS, host), now, HOST_HOURS)
     hours = [row.hour for row in rows]
     drawn = charts.chart(
         "chart-host",
@@ -275,7 +278,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
         "now": now,
         "pace": hosts.effective_delay(host),
         "charts": [drawn],
-        "pages": reads.recent_pages(host),
+        "pages": host_reads.recent_pages(host),
         "tried": _tried(host, request.GET.get("url", "")),
         "url": request.GET.get("url", ""),
     }
@@ -319,12 +322,4 @@ def _tried(host: Host, text: str) -> dict[str, Any] | None:
     return {"look": "bad", "text": _("Refused by robots.txt: %(url)s") % {"url": address}}
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    return (
-        Node(_("Hosts"), reverse("admin:hosts"), "dns", "hosts")
-        if request.user.has_perm("crawlmgr.view_run")
-        else None
-    )
-
-
-desk_site.add_branch(30, branch)
+desk_site.add_page(30, gettext_lazy("Hosts"), "hosts", "dns", "hosts")

@@ -20,13 +20,12 @@ from crawlmgr.admin import charts, tables, tags, words
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, falling
-from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.exports import downloads
 from crawlmgr.frontier import host_reads
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import run_reads, runs
-from crawlmgr.runs import run_reads as reads
 from crawlmgr.schedule import due, timings
 
 MAY = "crawlmgr.change_run"
@@ -167,7 +166,7 @@ TABLE = Table(
             "show",
             gettext_lazy("State"),
             _states,
-            lambda rows, code: reads.in_states(rows, SHOWN[code]),
+            lambda rows, code: run_reads.in_states(rows, SHOWN[code]),
         ),
         Choice("kind", gettext_lazy("Kind"), _kinds, lambda rows, code: rows.filter(kind=code)),
     ),
@@ -214,7 +213,7 @@ details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 @admin_view("runs/", "runs")
 def run_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all runs, newest first."""
-    rows = reads.listed().select_related("created_by")
+    rows = run_reads.listed().select_related("created_by")
 
     def context() -> dict[str, Any]:
         return {"downloads": downloads.choices(["runs"]), "charts": [by_day(datetime.now(UTC))]}
@@ -225,7 +224,7 @@ def run_list(request: HttpRequest) -> HttpResponseBase:
 def by_day(now: datetime) -> charts.Chart:
     """Returns the chart of the runs that ended on each of the last 30 days, by their final state.
     Dragging over days filters the list below the chart."""
-    days, sums = reads.ended_by_day(now)
+    days, sums = run_reads.ended_by_day(now)
     looks = (
         (RunState.FINISHED, charts.UPDATED),
         (RunState.STOPPED, charts.UNCHANGED),
@@ -243,7 +242,7 @@ def by_day(now: datetime) -> charts.Chart:
 
 
 def find(pk: int) -> Run:
-    run = reads.get(pk)
+    run = run_reads.get(pk)
     if run is None:
         raise Http404(_("There is no such run."))
     return run
@@ -256,7 +255,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     extra, flight, hosts = (
         details.get(run.kind),
         host_reads.in_flight_of_run(run, now),
-        reads.hosts(run),
+        run_reads.hosts(run),
     )
     waits = run_reads.waits_of(run, now)
     report = run_reads.report(run, now, waits)
@@ -268,14 +267,14 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "now": now,
         "story": story(run, now, waits),
         "occupied": waits.because == "connections",
-        "rate": reads.rate(run, now),
+        "rate": run_reads.rate(run, now),
         "report": report,
         "fetches": run.kind not in settings.JOBS,
-        "pages": reads.recent_pages(run),
-        "misses": reads.recent_failures(run),
+        "pages": run_reads.recent_pages(run),
+        "misses": run_reads.recent_failures(run),
         "flight": flight,
         "hosts": hosts,
-        "events": reads.events(run),
+        "events": run_reads.events(run),
         "detail": extra(request, run, now) if extra else None,
         "downloads": downloads.choices(["pages", "links"], run=run.pk),
         "may_pause": run.state in (RunState.QUEUED, RunState.RUNNING) and not run.wanted,
@@ -285,7 +284,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_go_on": run.state == RunState.RUNNING and words.of_hours(run.waiting_for),
     }
     if request.GET.get("part") != "live":
-        context["neighbours"] = reads.neighbours(run)
+        context["neighbours"] = run_reads.neighbours(run)
     trail = [(_("Runs"), reverse("admin:runs"))]
     answer = page(
         request,
@@ -426,12 +425,4 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "run", pk)
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    return (
-        Node(_("Runs"), reverse("admin:runs"), "play_circle", "runs")
-        if request.user.has_perm("crawlmgr.view_run")
-        else None
-    )
-
-
-desk_site.add_branch(20, branch)
+desk_site.add_page(20, gettext_lazy("Runs"), "runs", "play_circle", "runs")

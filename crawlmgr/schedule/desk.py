@@ -25,7 +25,7 @@ from crawlmgr.admin import words
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.tags import duration
-from crawlmgr.admin.tree import Node, address
+from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
 from crawlmgr.models import Timing
 from crawlmgr.schedule import due, opening_hours, recurring, timings
@@ -372,15 +372,6 @@ def resume(request: HttpRequest) -> HttpResponse:
     return back(request, "schedules")
 
 
-def branch(request: HttpRequest, item: str) -> Node | None:
-    may = request.user.has_perm("crawlmgr.view_run")
-    return (
-        Node(_("Schedules"), reverse("admin:schedules"), "calendar_month", "schedules")
-        if may
-        else None
-    )
-
-
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
     """Returns the command palette's item "all crawling" if each of the typed words is a name of it,
     such as "all" or "everything"; otherwise []."""
@@ -420,4 +411,4 @@ KINDS.insert(
         ),
     ),
 )
-desk_site.add_branch(25, branch)
+desk_site.add_page(25, gettext_lazy("Schedules"), "schedules", "calendar_month", "schedules")

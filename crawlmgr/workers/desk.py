@@ -29,8 +29,6 @@ from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, back, page, post_view
 from crawlmgr.models import Event, Node, NodeState
 from crawlmgr.workers import nodes, queue, queue_rows, ranking, work_sharing
-from crawlmgr.workers import nodes as reads
-from crawlmgr.workers import nodes as status_reads
 
 LEVELS = {"warnings": Event.Level.WARNING, "errors": Event.Level.ERROR}
 
@@ -111,15 +109,15 @@ EVENTS_SHOWN = 8
 def workers_page(request: HttpRequest) -> HttpResponse:
     """Shows nodes and clusters; the page refreshes itself."""
     now = datetime.now(UTC)
-    found = reads.node_list(NODES_SHOWN)
+    found = nodes.node_list(NODES_SHOWN)
     context = {
         "now": now,
         "part": request.GET.get("of", ""),
         "nodes": listed(found, now),
         "clusters": queue.clusters(),
         "tasks": queue.length(),
-        "status": status_reads.status(now),
-        "events": list(reads.event_list().order_by("-id")[:EVENTS_SHOWN]),
+        "status": nodes.status(now),
+        "events": list(nodes.event_list().order_by("-id")[:EVENTS_SHOWN]),
     }
     if request.GET.get("part") != "live":
         context |= chart_of(request.GET.get("chart", ""), found, found, now)
@@ -141,7 +139,7 @@ def event_list(request: HttpRequest) -> HttpResponseBase:
         request,
         "desk/events.html",
         TABLE,
-        reads.event_list(),
+        nodes.event_list(),
         {},
         title=_("Events"),
         item="events",

@@ -27,7 +27,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from crawlmgr.database import caches
 from crawlmgr.models import ACTIVE, Host, Run
 from crawlmgr.workers import nodes, queue
-from crawlmgr.workers import nodes as status_reads
 
 MAX_ALARMS = 1000
 """Most alarms that are read for counting; the web interface lists only the first few."""
@@ -63,7 +62,7 @@ def _ended() -> dict[tuple[str, ...], int]:
 def metrics(now: datetime) -> Iterator[Metric]:
     """Yields all metrics, with a fixed number of queries on nodes, hosts and runs; of the table of
     pages only the last minute is read."""
-    state = status_reads.status(now)
+    state = nodes.status(now)
     yield Metric("crawlmgr_nodes", "Worker nodes with a recent heartbeat.", {(): state.nodes})
     yield Metric(
         "crawlmgr_nodes_silent",
@@ -116,7 +115,7 @@ def metrics(now: datetime) -> Iterator[Metric]:
         counter=True,
     )
     alarms: dict[tuple[str, ...], float] = {}
-    for alarm in status_reads.alarms(now, limit=MAX_ALARMS):
+    for alarm in nodes.alarms(now, limit=MAX_ALARMS):
         alarms[(alarm.code,)] = alarms.get((alarm.code,), 0) + 1
     yield Metric("crawlmgr_alarms", "Open problems that need attention.", alarms, ("code",))
     yield Metric(

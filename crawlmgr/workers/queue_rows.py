@@ -22,7 +22,6 @@ from django_q.models import OrmQ
 
 from crawlmgr import environment
 from crawlmgr.workers import queue, ranking
-from crawlmgr.workers import queue as task_check
 from crawlmgr.workers.queue import files_key, node_key
 
 AWAY: tuple[type[Exception], ...] = ()
@@ -269,8 +268,8 @@ def described(row: OrmQ) -> tuple[str, str]:
     """Returns the function and the arguments of a queued task as texts; ("–", "") if it is not
     signed or contains more than plain values."""
     try:
-        task = task_check.opened(row.payload, settings.Q_CLUSTER["name"])
-    except (BadSignature, task_check.NotPlain):
+        task = queue.opened(row.payload, settings.Q_CLUSTER["name"])
+    except (BadSignature, queue.NotPlain):
         return "–", ""
     return str(task.get("func")), ", ".join(str(one) for one in task.get("args") or ())
 
