@@ -1,5 +1,5 @@
-"""Clocks that are passed as arguments: the machine's clock in production, others in tests and in
-replays of the archive. This module does not use Django."""
+"""Clocks that are passed as arguments: the machine's clock, and others in replays of the archive
+and in tests. This module does not use Django."""
 
 from __future__ import annotations
 
@@ -26,19 +26,6 @@ class SystemClock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(0.0, seconds))
-
-
-class ManualClock:
-    """A clock for tests that moves only when `time` is set or `sleep` is called."""
-
-    def __init__(self, start: datetime) -> None:
-        self.time = start
-
-    def now(self) -> datetime:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += timedelta(seconds=max(0.0, seconds))
 
 
 class PastClock:

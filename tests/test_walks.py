@@ -56,7 +56,7 @@ class Walk:
             yield
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]  # typeshed misses that it may be None
+            threading.setprofile(None)
 
     def functions(self) -> Counter[str]:
         """Returns the number of functions entered in each file of the program."""

@@ -17,8 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from crawlmgr import logs
-from crawlmgr.conf import CrawlSettings
-from crawlmgr.web.http.headers import PLAIN_HEADERS
+from crawlmgr.conf import PLAIN_HEADERS, CrawlSettings
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet

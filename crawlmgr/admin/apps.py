@@ -11,11 +11,19 @@ from django.utils.module_loading import autodiscover_modules
 
 PAGES = (
     *(f"crawlmgr.admin.{name}" for name in ("dashboard", "palette", "help", "table_page")),
-    *(f"crawlmgr.access.{name}" for name in ("desk", "sessions")),
     *(f"crawlmgr.exports.{name}" for name in ("desk", "downloads")),
     *(
         f"crawlmgr.{noun}.desk"
-        for noun in ("alarms", "archive", "frontier", "runs", "schedule", "upkeep", "workers")
+        for noun in (
+            "access",
+            "alarms",
+            "archive",
+            "frontier",
+            "runs",
+            "schedule",
+            "upkeep",
+            "workers",
+        )
     ),
 )
 

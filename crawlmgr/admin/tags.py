@@ -24,6 +24,7 @@ from crawlmgr.admin import help as help_pages
 from crawlmgr.admin import table_tags, words
 from crawlmgr.admin.tree import address, open_item
 from crawlmgr.models import UrlState
+from crawlmgr.schedule import timings
 
 register = template.Library()
 register.filter("said", words.say)
@@ -169,7 +170,7 @@ def state(run: Any) -> SafeString:
     shown instead."""
     wish = {"pause": _("pausing"), "stop": _("stopping")}.get(run.wanted) if run.active else None
     look = "warn" if wish else STATE_LOOK.get(run.state, "")
-    if run.state == "running" and not wish and words.of_hours(getattr(run, "waiting_for", "")):
+    if run.state == "running" and not wish and timings.is_of_hours(getattr(run, "waiting_for", "")):
         return format_html(
             '<span class="badge" title="{}">{}</span>', words.waits(run.waiting_for), _("waits")
         )

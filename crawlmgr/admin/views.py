@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.runs import runs
 
 View = Callable[..., HttpResponseBase]
+T = TypeVar("T")
 Trail = Sequence[tuple[str, str]]
 
 
@@ -109,6 +110,13 @@ def opens_nothing(
     for name in opened:
         form.add_error(name, _("Only an administrator may allow that."))
     return not opened
+
+
+def existing(found: T | None, missing: str) -> T:
+    """Returns what a query found; answers 404 with the text `missing` if that is nothing."""
+    if found is None:
+        raise Http404(missing)
+    return found
 
 
 def number(text: str, most: int = 2**31 - 1) -> int | None:

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_noop, ngettext
 
 from crawlmgr import installation
 from crawlmgr.models import Event, UrlState
-from crawlmgr.runs.reason_words import SAID as SAID
-from crawlmgr.runs.reason_words import say as say
+from crawlmgr.runs.run_reads import SAID as SAID
+from crawlmgr.runs.run_reads import say as say
 from crawlmgr.schedule import due, timings
 from crawlmgr.schedule.opening_hours import DAY_NAMES
 from crawlmgr.upkeep import backups
@@ -94,7 +94,7 @@ def kind(code: str) -> str:
 def waits(waiting_for: str) -> str:
     """Returns the text on what a run waits for: a host that may not be requested yet, or the run's
     working hours."""
-    if not of_hours(waiting_for):
+    if not timings.is_of_hours(waiting_for):
         return _("waits for %(host)s") % {"host": waiting_for}
     text, _space, zone = waiting_for.removeprefix(f"{timings.WAITS} ").rpartition(" ")
     return _("waits for its hours (%(hours)s, %(zone)s)") % {"hours": hours(text), "zone": zone}
@@ -118,11 +118,6 @@ def pause(cause: str, amount: float) -> str:
             _("Its robots.txt asks for %(seconds)s s between two requests (Crawl-delay).") % values
         )
     return _("The delay between two requests to it is %(seconds)s s.") % values
-
-
-def of_hours(waiting_for: str) -> bool:
-    """Tells whether a run with this `waiting_for` waits for its working hours."""
-    return timings.is_of_hours(waiting_for)
 
 
 def seed(outcome: str) -> str:

@@ -23,7 +23,7 @@ from crawlmgr.alarms import causes as alarm_causes
 from crawlmgr.alarms import sending
 from crawlmgr.alarms.causes import RULES
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState, events
-from crawlmgr.runs import reason_words
+from crawlmgr.runs import run_reads
 from crawlmgr.upkeep import pruning
 from crawlmgr.workers import queue
 
@@ -439,7 +439,7 @@ def sentence(alarm: Alarm) -> str:
     """Returns the sentence that describes an alarm, in the language that is active now."""
     facts = dict(alarm.facts)
     if "reason" in facts:
-        facts["reason"] = reason_words.say(str(facts["reason"]))
+        facts["reason"] = run_reads.say(str(facts["reason"]))
     return gettext(alarm.text) % facts
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from crawlmgr import installation
 from crawlmgr.admin import words
 from crawlmgr.admin.site import desk_site
-from crawlmgr.admin.views import admin_view, back, opens_nothing, page, post_view
+from crawlmgr.admin.views import admin_view, back, existing, opens_nothing, page, post_view
 from crawlmgr.alarms import alarms
 from crawlmgr.alarms.causes import RULES
 from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
@@ -291,10 +291,7 @@ def new_channel(request: HttpRequest) -> HttpResponse:
 
 
 def _find(pk: int) -> AlarmChannel:
-    found = AlarmChannel.objects.filter(pk=pk).first()
-    if found is None:
-        raise Http404(_("There is no such channel."))
-    return found
+    return existing(AlarmChannel.objects.filter(pk=pk).first(), _("There is no such channel."))
 
 
 @post_view("alarms/channels/<int:pk>/test/", "alarm-channel-test", MANAGES)
@@ -316,9 +313,7 @@ def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
 @post_view("alarms/<int:pk>/mute/", "alarm-mute", MAY_MUTE)
 def mute(request: HttpRequest, pk: int) -> HttpResponse:
     """Mutes an alarm: no more messages are sent about it."""
-    alarm = Alarm.objects.filter(pk=pk).first()
-    if alarm is None:
-        raise Http404(_("There is no such alarm."))
+    alarm = existing(Alarm.objects.filter(pk=pk).first(), _("There is no such alarm."))
     alarms.mute(alarm, now=datetime.now(UTC), user=request.user)
     messages.success(request, _("No more messages are sent about this alarm."))
     return back(request, "alarms")

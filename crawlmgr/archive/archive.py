@@ -21,12 +21,12 @@ from django.conf import settings
 from django.db import transaction
 
 from crawlmgr.archive import warc_files
+from crawlmgr.conf import PLAIN_HEADERS
 from crawlmgr.database.sql import in_parts
 from crawlmgr.file_access import is_held
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.web.http.exchange import Failure, FetchResponse, Hop
-from crawlmgr.web.http.headers import PLAIN_HEADERS
 from crawlmgr.web.pages.html import page_title
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
 from crawlmgr.web.warc import (

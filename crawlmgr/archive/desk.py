@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -19,7 +19,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
-from crawlmgr.admin.views import admin_view, page
+from crawlmgr.admin.views import admin_view, existing, page
 from crawlmgr.archive import archive, warc_files
 from crawlmgr.exports import downloads
 from crawlmgr.models import Page, WarcFile
@@ -203,24 +203,15 @@ def warc_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _file(pk: int) -> WarcFile:
-    file = (
-        WarcFile.objects.select_related("run")
-        .defer("run__parameters", "run__result")
-        .filter(pk=pk)
-        .first()
-    )
-    if file is None:
-        raise Http404(_("There is no such file."))
-    return file
+    rows = WarcFile.objects.select_related("run").defer("run__parameters", "run__result")
+    return existing(rows.filter(pk=pk).first(), _("There is no such file."))
 
 
 @admin_view("archive/files/<int:pk>/download", "warc-download")
 def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     """Downloads a WARC file."""
     file = _file(pk)
-    found = warc_files.open_file(file)
-    if found is None:
-        raise Http404(_("The file is no longer in the archive folder."))
+    found = existing(warc_files.open_file(file), _("The file is no longer in the archive folder."))
     name = Path(file.name).name
     return FileResponse(found, as_attachment=True, filename=name, content_type="application/warc")
 
@@ -229,9 +220,7 @@ def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one capture: status, headers, and the content as text, so that nothing in it is
     executed or loaded."""
-    found = warc_files.capture(pk)
-    if found is None:
-        raise Http404(_("There is no such page."))
+    found = existing(warc_files.capture(pk), _("There is no such page."))
     record = archive.read_page(found)
     context: dict[str, Any] = {"capture": found, "record": record, "now": datetime.now(UTC)}
     if record is not None:

@@ -25,7 +25,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
 from crawlmgr.admin.tree import address
-from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
+from crawlmgr.admin.views import admin_view, attempt, back, existing, number, page, post_view
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.exports.downloads import NAMES
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState
@@ -409,10 +409,8 @@ def _short(cell: Any) -> str:
 
 
 def _find(pk: int) -> Export:
-    found = Export.objects.select_related("created_by").filter(pk=pk).first()
-    if found is None:
-        raise Http404(_("There is no such export."))
-    return found
+    rows = Export.objects.select_related("created_by")
+    return existing(rows.filter(pk=pk).first(), _("There is no such export."))
 
 
 def _name_of(rows: Sequence[tuple[int, str]], pk: int | None) -> str:

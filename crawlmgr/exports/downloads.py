@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import condition
 
-from crawlmgr.admin.views import admin_view, number
+from crawlmgr.admin.views import admin_view, existing, number
 from crawlmgr.exports import exports, formats, saved_exports
 from crawlmgr.models import ExportFile
 
@@ -111,9 +111,7 @@ def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
 @admin_view("exports/file/<int:pk>", "export-file")
 def download_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Downloads a finished export file; with `?manifest`, the JSON description of it."""
-    file = ExportFile.objects.filter(pk=pk).first()
-    if file is None:
-        raise Http404(_("There is no such file."))
+    file = existing(ExportFile.objects.filter(pk=pk).first(), _("There is no such file."))
     return _sent(file, manifest="manifest" in request.GET)
 
 
@@ -122,12 +120,10 @@ def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
     to; 304 if the client already has it (`If-None-Match`)."""
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
-    export = saved_exports.by_secret(secret, datetime.now(UTC))
-    if export is None:
-        raise Http404(_("There is no such file."))
-    file = saved_exports.newest(export)
-    if file is None:
-        raise Http404(_("No file has been written yet."))
+    export = existing(
+        saved_exports.by_secret(secret, datetime.now(UTC)), _("There is no such file.")
+    )
+    file = existing(saved_exports.newest(export), _("No file has been written yet."))
     tag = f'"{file.sha256}"'
     send = condition(etag_func=lambda *_: tag)(
         lambda _request: _sent(file, manifest="manifest" in request.GET)

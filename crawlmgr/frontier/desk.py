@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -16,7 +16,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
-from crawlmgr.admin.views import admin_view, page
+from crawlmgr.admin.views import admin_view, existing, page
 from crawlmgr.database import caches
 from crawlmgr.frontier import fetching, host_reads, hosts
 from crawlmgr.models import Host
@@ -245,9 +245,8 @@ def _busiest(now: datetime) -> list[charts.Chart]:
 def host_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows one host: its next allowed request time, its requests, its robots.txt, and a test of
     whether robots.txt allows an address."""
-    host, now = Host.objects.filter(pk=pk).first(), datetime.now(UTC)
-    if host is None:
-        raise Http404(_("There is no such host."))
+    host = existing(Host.objects.filter(pk=pk).first(), _("There is no such host."))
+    now = datetime.now(UTC)
     rows = host_reads.filled(host_reads.hourly(now, HOST_HOURS, host), now, HOST_HOURS)
     hours = [row.hour for row in rows]
     drawn = charts.chart(

@@ -19,7 +19,7 @@ from django.db import Error as DatabaseProblem
 from django.db import connection
 
 from crawlmgr import installation
-from crawlmgr.database import errors
+from crawlmgr.database import errors, upgrade
 
 
 def load_from_checkout(dotted: str) -> ModuleType:
@@ -183,6 +183,8 @@ class SubcommandCommand(BaseCommand):
     """A command with subcommands: a subclass sets `subcommands = {"simulate": Simulate(), …}`."""
 
     subcommands: Mapping[str, Subcommand] = {}
+    uses_database = False
+    """Whether each subcommand needs the database, which is migrated before it if necessary."""
     requires_system_checks = []
 
     _words: Sequence[str] | None = None
@@ -215,6 +217,8 @@ class SubcommandCommand(BaseCommand):
         called: Subcommand = options.pop("called")
         try:
             with connection.execute_wrapper(errors.patiently):
+                if self.uses_database:
+                    upgrade.ready()
                 result = called.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
-from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
+from crawlmgr.admin.views import admin_view, attempt, back, existing, page, post_view
 from crawlmgr.exports import downloads
 from crawlmgr.frontier import host_reads
 from crawlmgr.models import Run, RunState
@@ -242,10 +242,7 @@ def by_day(now: datetime) -> charts.Chart:
 
 
 def find(pk: int) -> Run:
-    run = run_reads.get(pk)
-    if run is None:
-        raise Http404(_("There is no such run."))
-    return run
+    return existing(run_reads.get(pk), _("There is no such run."))
 
 
 @admin_view("runs/<int:pk>/", "run")
@@ -281,7 +278,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_resume": run.state == RunState.PAUSED,
         "may_stop": run.active and run.wanted != "stop",
         "may_retry": run.state == RunState.FAILED,
-        "may_go_on": run.state == RunState.RUNNING and words.of_hours(run.waiting_for),
+        "may_go_on": run.state == RunState.RUNNING and timings.is_of_hours(run.waiting_for),
     }
     if request.GET.get("part") != "live":
         context["neighbours"] = run_reads.neighbours(run)

@@ -229,7 +229,6 @@ NEAR = 3
 
 _BLOCKS = 4
 _BITS = 64
-_BLOCK_BITS = _BITS // _BLOCKS
 _MASK = (1 << _BITS) - 1
 
 T = TypeVar("T")
@@ -270,16 +269,6 @@ def blocks(fingerprint: int) -> tuple[int, int, int, int]:
     column."""
     value = fingerprint & _MASK
     return value >> 48, value >> 32 & 0xFFFF, value >> 16 & 0xFFFF, value & 0xFFFF
-
-
-def text_digest(tokens: Iterable[str]) -> bytes:
-    """Returns a 16-byte digest that is equal for texts of the same words in the same order,
-    whatever separates the words."""
-    digest = blake2b(digest_size=16)
-    for token in tokens:
-        digest.update(token.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.digest()
 
 
 class SimHashIndex(Generic[T]):

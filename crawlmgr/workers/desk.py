@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -26,7 +26,7 @@ from crawlmgr.admin.site import desk_site
 from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Choice, Column, Table
 from crawlmgr.admin.tree import address
-from crawlmgr.admin.views import admin_view, back, page, post_view
+from crawlmgr.admin.views import admin_view, back, existing, page, post_view
 from crawlmgr.models import Event, Node, NodeState
 from crawlmgr.workers import nodes, queue, queue_rows, ranking, work_sharing
 
@@ -322,10 +322,7 @@ def chart_of(
 
 
 def _find(pk: int) -> Node:
-    node = Node.objects.filter(pk=pk).first()
-    if node is None:
-        raise Http404(_("There is no such node."))
-    return node
+    return existing(Node.objects.filter(pk=pk).first(), _("There is no such node."))
 
 
 @admin_view("workers/<int:pk>/", "node")
@@ -333,9 +330,10 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Shows the numbers of a node and the chart of its last hour."""
     now = datetime.now(UTC)
     everybody = list(Node.objects.order_by("pk"))
-    row = next((row for row in rows(everybody, now) if row.node.pk == pk), None)
-    if row is None:
-        raise Http404(_("There is no such node."))
+    row = existing(
+        next((row for row in rows(everybody, now) if row.node.pk == pk), None),
+        _("There is no such node."),
+    )
     node = row.node
     context = {
         "row": row,

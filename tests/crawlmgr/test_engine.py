@@ -14,7 +14,6 @@ from django.db import connection
 from django.db.models import F
 
 from crawlmgr import engine
-from crawlmgr.clock import ManualClock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Stored
 from crawlmgr.frontier import frontier
@@ -23,6 +22,7 @@ from crawlmgr.models import Event, Page, Run, RunState, Url, UrlState, events
 from crawlmgr.runs import runs
 from crawlmgr.web.http import fetch_pool
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from tests.clocks import ManualClock
 from tests.site.misbehaviour import misbehave
 from tests.site.server import LocalSite
 

@@ -32,7 +32,6 @@ SINGLE = {
     "crawlmgr": PURE,
     "crawlmgr.access.login": ADMIN,
     "crawlmgr.access.roles": ADMIN,
-    "crawlmgr.access.sessions": ADMIN,
     "crawlmgr.alarms.sending": PURE,
     "crawlmgr.schedule.opening_hours": PURE,
     "crawlmgr.workers.child": PURE,

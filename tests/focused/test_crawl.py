@@ -13,7 +13,6 @@ import pytest
 from django.conf import LazySettings
 
 from crawlmgr import engine
-from crawlmgr.clock import ManualClock
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.runs import runs
@@ -23,6 +22,7 @@ from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.run import sessions
 from focused.strategies import BUILT_IN
 from focused.topic import topics
+from tests.clocks import ManualClock
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 
 pytestmark = pytest.mark.django_db(transaction=True)

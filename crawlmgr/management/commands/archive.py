@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import upgrade
 from crawlmgr.management.base import (
     Result,
     Subcommand,
@@ -45,7 +44,6 @@ class Import(Subcommand):
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         done: list[dict[str, Any]] = []
         refused: list[str] = []
         lines: list[str] = []
@@ -77,7 +75,6 @@ class Export(Subcommand):
         parser.add_argument("--out", type=Path, required=True, metavar="FILE.warc.gz")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         if not Run.objects.filter(pk=options["run"]).exists():
             raise CommandError(f"There is no run {options['run']}.")
         try:
@@ -107,7 +104,6 @@ class Check(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         report = archive.check(quick=options["quick"])
         rows = [
             (f["file"], f["records"], f["pages"], f["problem"] or "ok") for f in report["files"]
@@ -129,7 +125,6 @@ class Move(Subcommand):
     help = "move closed WARC files of this machine into the object store"
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         if not settings.ARCHIVE_STORE:
             raise CommandError(
                 "No store is set: name one with CRAWLMGR_ARCHIVE_STORE=s3://bucket/folder."
@@ -151,6 +146,7 @@ class Command(SubcommandCommand):
         "Imports WARC files into the archive, exports a run's pages as a WARC file, checks stored"
         " files, and moves them into an object store."
     )
+    uses_database = True
     subcommands = {
         "import": Import(),
         "export": Export(),

@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from crawlmgr import installation
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import upgrade
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.management import foreground
 from crawlmgr.management.base import (
@@ -74,7 +73,6 @@ class Add(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         if extra := writers.lacking(options["format"]):
             raise installation.Missing(extra)
         now = SYSTEM.now()
@@ -109,7 +107,6 @@ class List(Subcommand):
     help = "list the saved exports with their files"
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         found = [saved_exports.document(export) for export in Export.objects.order_by("pk")]
         newest = [one["files"][0]["name"] if one["files"] else None for one in found]
         names = ("id", "name", "table", "format", "every_hours")
@@ -131,7 +128,6 @@ class Write(Subcommand):
         parser.add_argument("export", type=key, help="its number")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         export = find(options["export"])
         try:
             written = saved_exports.start(export, now=SYSTEM.now(), start=False)
@@ -156,7 +152,6 @@ class Address(Subcommand):
         parser.add_argument("--close", action="store_true", help="withdraw the address")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         export = find(options["export"])
         if options["close"]:
             saved_exports.close_address(export, SYSTEM.now())
@@ -177,7 +172,6 @@ class Remove(Subcommand):
         parser.add_argument("export", type=key, help="its number")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         export = find(options["export"])
         try:
             saved_exports.remove(export, SYSTEM.now())
@@ -190,6 +184,7 @@ class Command(SubcommandCommand):
     help = (
         "Manages saved exports: saves, writes and deletes them, and gives them download addresses."
     )
+    uses_database = True
     subcommands = {
         "add": Add(),
         "list": List(),

@@ -9,7 +9,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import upgrade
 from crawlmgr.management.base import Imported, Result, Subcommand, SubcommandCommand, key, table
 from crawlmgr.models import Run
 from crawlmgr.runs import run_reads
@@ -70,7 +69,6 @@ class List(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         now = SYSTEM.now()
         rows = [_row(one, now) for one in [*run_reads.active(), *run_reads.ended(options["ended"])]]
         return Result(
@@ -92,7 +90,6 @@ class Report(Imported):
         parser.add_argument("run", type=key, help="its number")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         found = Run.objects.filter(pk=options["run"]).first()
         if found is None:
             raise CommandError(f"there is no run {options['run']}")
@@ -110,6 +107,7 @@ class Report(Imported):
 
 class Command(SubcommandCommand):
     help = "Lists runs, and reports on one."
+    uses_database = True
     subcommands = {
         "list": List(),
         "report": Report(),

@@ -10,7 +10,6 @@ from django.core.management.base import CommandError
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, key, table
 from crawlmgr.schedule import due, recurring, timings
 
@@ -26,7 +25,6 @@ class List(Subcommand):
     help = "list all scheduled items: interval, next start, working hours"
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         found = recurring.documents(SYSTEM.now(), MAX_ITEMS)
         header = ("kind", "target", "name", "every (s)", "next", "hours")
         columns = ("kind", "target", "name", "interval_seconds", "next", "hours")
@@ -58,7 +56,6 @@ class Hours(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         kind, target, now = options["kind"], options["target"], SYSTEM.now()
         given = {"hours": options["hours"], "timezone": options["timezone"]}
         given["jitter_seconds"] = None if options["jitter"] is None else 60 * options["jitter"]
@@ -92,7 +89,6 @@ class Every(Subcommand):
         parser.add_argument("hours", type=int, help="hours between two starts; 0: only on request")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         kind, target, hours = options["kind"], options["target"], options["hours"]
         try:
             import_string(settings.REPEATED[kind])(target, hours * 3600 or None, SYSTEM.now())
@@ -112,7 +108,6 @@ class Pause(Subcommand):
         parser.add_argument("--off", action="store_true", help="resume all crawling")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         number = (due.resume_all if options["off"] else due.pause_all)(SYSTEM.now())
         return Result(
             {"paused": not options["off"], "runs": number},
@@ -122,6 +117,7 @@ class Pause(Subcommand):
 
 class Command(SubcommandCommand):
     help = "Lists and changes scheduled items; pauses and resumes all crawling."
+    uses_database = True
     subcommands = {
         "list": List(),
         "hours": Hours(),

@@ -8,7 +8,6 @@ from django.core.management.base import CommandError
 
 from crawlmgr.access import tokens
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import upgrade
 from crawlmgr.management.base import Result, Subcommand, SubcommandCommand, table
 from crawlmgr.models import ApiToken, TokenRole
 
@@ -33,7 +32,6 @@ class Add(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         try:
             text, row = tokens.make(
                 options["name"], options["role"], days=options["days"], now=SYSTEM.now()
@@ -58,7 +56,6 @@ class List(Subcommand):
     help = "list the API tokens"
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         rows = list(ApiToken.objects.values(*FIELDS))
         return Result(
             {"tokens": rows}, table(FIELDS, [[row[name] for name in FIELDS] for row in rows])
@@ -74,7 +71,6 @@ class Remove(Subcommand):
         parser.add_argument("id", type=int, help="number of the token in `token list`")
 
     def run(self, options: dict[str, Any]) -> Result:
-        upgrade.ready()
         if not tokens.remove(options["id"], SYSTEM.now()):
             raise CommandError(f"There is no token {options['id']}; `token list` shows them.")
         return Result({"removed": options["id"]}, f"Token {options['id']} no longer works.")
@@ -82,6 +78,7 @@ class Remove(Subcommand):
 
 class Command(SubcommandCommand):
     help = "Creates, lists and removes API tokens."
+    uses_database = True
     subcommands = {
         "add": Add(),
         "list": List(),

@@ -54,11 +54,6 @@ class WarcRecord:
         return self.field("WARC-Record-ID")
 
     @property
-    def refers_to(self) -> str:
-        """The id (URN) of the original record, for a revisit; "" for other records."""
-        return self.field("WARC-Refers-To")
-
-    @property
     def digest(self) -> str:
         """The stored payload digest, such as sha1:…; "" if there is none."""
         return self.field("WARC-Payload-Digest")

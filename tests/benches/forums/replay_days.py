@@ -11,7 +11,6 @@ import numpy as np
 from django.db.models import Q
 
 from crawlmgr import engine
-from crawlmgr.clock import ManualClock
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from crawlmgr.web.url import canonical, host_key, url_hash
@@ -28,6 +27,7 @@ from forums.schedule.policies import POLICIES
 from forums.simulation.delay_simulation import Setup, Simulation
 from forums.sites import sites
 from tests.benches.forums.replay_forum import ReplayForum, ReplayServer
+from tests.clocks import ManualClock
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
 # days replayed after the measured ones, so that posts of the last measured days are still fetched

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from crawlmgr import engine
-from crawlmgr.clock import SYSTEM, ManualClock
+from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Host, Page, Run, RunHost, RunState, Url, UrlState
 from crawlmgr.web.http.exchange import FetchResponse
+from tests.clocks import ManualClock
 from tests.crawlmgr.frontier.test_in_flight_pool import begun, crawlers, sites
 from tests.site.server import Reply, Request
 

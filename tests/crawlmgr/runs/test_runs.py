@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from crawlmgr.clock import SYSTEM, ManualClock
+from crawlmgr.clock import SYSTEM
 from crawlmgr.management import foreground
 from crawlmgr.models import TRANSITIONS, Event, Run, RunState
 from crawlmgr.runs import runs
+from tests.clocks import ManualClock
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db

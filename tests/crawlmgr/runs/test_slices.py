@@ -14,12 +14,12 @@ from django.conf import LazySettings
 from django.db import IntegrityError, InterfaceError, OperationalError
 
 from crawlmgr import engine, jobs
-from crawlmgr.clock import ManualClock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.database import errors as trouble
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Event, Run, RunState
 from crawlmgr.runs import runs, slices
+from tests.clocks import ManualClock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

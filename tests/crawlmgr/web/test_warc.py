@@ -207,7 +207,7 @@ def test_revisits(tmp_path: Path) -> None:
         )
         assert record.field("WARC-Profile").endswith(f"/revisit/{profile}")
         assert (
-            record.refers_to == original.record_id
+            record.field("WARC-Refers-To") == original.record_id
             and record.field("WARC-Refers-To-Target-URI") == URL
         )
         assert (

@@ -18,12 +18,13 @@ from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from crawlmgr.clock import SYSTEM, ManualClock
+from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.models import Event, Node, NodeState, Run, RunState
 from crawlmgr.runs import runs
 from crawlmgr.upkeep import pruning
 from crawlmgr.workers import nodes, queue
+from tests.clocks import ManualClock
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
