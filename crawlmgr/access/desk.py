@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -244,8 +244,7 @@ def remove_token(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes a token at once."""
     if not tokens.remove(pk, datetime.now(UTC)):
         raise Http404(_("There is no such token."))
-    messages.success(request, _("The token no longer works."))
-    return back(request, "api")
+    return back(request, "api", done=_("The token no longer works."))
 
 
 def operations() -> dict[str, list[dict[str, Any]]]:
@@ -404,5 +403,4 @@ def end(request: HttpRequest) -> HttpResponse:
         set(request.POST.getlist("session")), datetime.now(UTC), lambda user: _seen(request, user)
     )
     done = ngettext("%(count)d session was ended.", "%(count)d sessions were ended.", count)
-    messages.success(request, done % {"count": count})
-    return back(request, "sessions")
+    return back(request, "sessions", done=done % {"count": count})

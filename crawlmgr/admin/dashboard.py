@@ -196,21 +196,24 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
         )
         return back(request, "index")
     demonstration.request()
-    messages.success(
-        request, _("The demonstration starts; its forum, topic and search site appear here.")
+    return back(
+        request,
+        "index",
+        done=_("The demonstration starts; its forum, topic and search site appear here."),
     )
-    return back(request, "index")
 
 
 @post_view("demonstration/end/", "demonstration-end", OPEN_PRIVATE)
 def end_demonstration(request: HttpRequest) -> HttpResponse:
     """Stops the demonstration; the pages crawled from it are kept."""
     demonstration.end()
-    messages.success(
+    return back(
         request,
-        _("The demonstration is ending. Its data is kept; `manage.py demo --remove` deletes it."),
+        "index",
+        done=_(
+            "The demonstration is ending. Its data is kept; `manage.py demo --remove` deletes it."
+        ),
     )
-    return back(request, "index")
 
 
 def requests_chart(now: datetime) -> charts.Chart:

@@ -256,12 +256,19 @@ def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
     return render_to_string("desk/error_alone.html", {**frame, **context})
 
 
-class BoundMiddleware:
-    """Middleware that refuses request bodies larger than settings.MAX_UPLOAD_BYTES before any of
-    the body is read, and answers the API's clients in JSON where the API itself does not."""
+class Middleware:
+    """Base class: answers a request as the program does without the middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+
+class BoundMiddleware(Middleware):
+    """Middleware that refuses request bodies larger than settings.MAX_UPLOAD_BYTES before any of
+    the body is read, and answers the API's clients in JSON where the API itself does not."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
@@ -283,12 +290,9 @@ _BASE = (
 )
 
 
-class ContentSecurityPolicyMiddleware:
+class ContentSecurityPolicyMiddleware(Middleware):
     """Sends a content security policy. Scripts may evaluate expressions (needed by Alpine) in the
     admin only. Inline styles are allowed, since Plotly needs them."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -300,12 +304,9 @@ class ContentSecurityPolicyMiddleware:
         return response
 
 
-class ReusedQueriesMiddleware:
+class ReusedQueriesMiddleware(Middleware):
     """Lets the parts of a page share the results of queries that several of them need, for requests
     that change nothing."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
@@ -314,15 +315,9 @@ class ReusedQueriesMiddleware:
             return self.get_response(request)
 
 
-class NoNulMiddleware:
+class NoNulMiddleware(Middleware):
     """Refuses query strings and forms that contain a NUL character: browsers never send one, and
     PostgreSQL cannot store it."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
         """Refuses the request if it contains a NUL. Called after the CSRF check, so that a form

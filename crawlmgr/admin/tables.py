@@ -43,12 +43,13 @@ def delete_object(
         )
         return back(request, "run", busy.run.pk)
     if run is None:
-        messages.success(request, _("%(name)s is deleted.") % {"name": name})
-        return back(request, view)
-    messages.success(
-        request, _("%(name)s is being deleted; this page shows the progress.") % {"name": name}
+        return back(request, view, done=_("%(name)s is deleted.") % {"name": name})
+    return back(
+        request,
+        "run",
+        run.pk,
+        done=_("%(name)s is being deleted; this page shows the progress.") % {"name": name},
     )
-    return back(request, "run", run.pk)
 
 
 def deletion_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:

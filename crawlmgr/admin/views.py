@@ -163,6 +163,8 @@ def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bo
     return True
 
 
-def back(request: HttpRequest, name: str, *args: Any) -> HttpResponse:
-    """Redirects to an admin view after a button was pressed."""
+def back(request: HttpRequest, name: str, *args: Any, done: str = "") -> HttpResponse:
+    """Redirects to an admin view after a button was pressed; `done` is shown there as a success."""
+    if done:
+        messages.success(request, done)
     return redirect(f"admin:{name}", *args)

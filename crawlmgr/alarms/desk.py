@@ -8,7 +8,6 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import get_language, gettext_lazy, gettext_noop
@@ -271,8 +270,9 @@ def new_channel(request: HttpRequest) -> HttpResponse:
     ):
         made = form.keep(request)
         if made is not None:
-            messages.success(request, _("Saved. Send a test to see whether the channel works."))
-            return back(request, "alarms")
+            return back(
+                request, "alarms", done=_("Saved. Send a test to see whether the channel works.")
+            )
     context = {
         "form": form,
         "tabs": [(text, f"?kind={value}", value == kind) for value, text in ChannelKind.choices],
@@ -298,16 +298,16 @@ def _find(pk: int) -> AlarmChannel:
 def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Queues a test message for a channel; it is due at once."""
     alarms.test(_find(pk), datetime.now(UTC))
-    messages.success(request, _("A worker is sending a test message; its result is shown below."))
-    return back(request, "alarms")
+    return back(
+        request, "alarms", done=_("A worker is sending a test message; its result is shown below.")
+    )
 
 
 @post_view("alarms/channels/<int:pk>/remove/", "alarm-channel-remove", MANAGES)
 def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
     """Deletes a channel."""
     alarms.remove(_find(pk), datetime.now(UTC))
-    messages.success(request, _("No more messages are sent to this channel."))
-    return back(request, "alarms")
+    return back(request, "alarms", done=_("No more messages are sent to this channel."))
 
 
 @post_view("alarms/<int:pk>/mute/", "alarm-mute", MAY_MUTE)
@@ -315,8 +315,7 @@ def mute(request: HttpRequest, pk: int) -> HttpResponse:
     """Mutes an alarm: no more messages are sent about it."""
     alarm = existing(Alarm.objects.filter(pk=pk).first(), _("There is no such alarm."))
     alarms.mute(alarm, now=datetime.now(UTC), user=request.user)
-    messages.success(request, _("No more messages are sent about this alarm."))
-    return back(request, "alarms")
+    return back(request, "alarms", done=_("No more messages are sent about this alarm."))
 
 
 def _mark() -> str:

@@ -503,8 +503,7 @@ def open_address(request: HttpRequest, pk: int) -> HttpResponse:
 def close_address(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes the secret download address of an export."""
     saved_exports.close_address(_find(pk), datetime.now(UTC))
-    messages.success(request, _("The address no longer works."))
-    return back(request, "export-page", pk)
+    return back(request, "export-page", pk, done=_("The address no longer works."))
 
 
 @post_view("exports/<int:pk>/delete/", "export-delete", MAY_DELETE)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.html import format_html
@@ -407,8 +406,7 @@ def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
     """Lets a run that waits for its working hours continue now, outside them."""
     find(pk)
     timings.go_on_now(pk)
-    messages.success(request, _("The run continues now, regardless of its hours."))
-    return back(request, "run", pk)
+    return back(request, "run", pk, done=_("The run continues now, regardless of its hours."))
 
 
 @post_view("runs/<int:pk>/stop/", "run-stop", "crawlmgr.change_run")

@@ -12,7 +12,6 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
-from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -355,8 +354,7 @@ def pause(request: HttpRequest) -> HttpResponse:
         "All crawling is paused, including %(count)s runs.",
         count,
     )
-    messages.success(request, told % {"count": count})
-    return back(request, "schedules")
+    return back(request, "schedules", done=told % {"count": count})
 
 
 @post_view("schedules/resume/", "schedules-resume", MAY)
@@ -368,8 +366,7 @@ def resume(request: HttpRequest) -> HttpResponse:
         "All crawling is resumed, including %(count)s runs.",
         count,
     )
-    messages.success(request, told % {"count": count})
-    return back(request, "schedules")
+    return back(request, "schedules", done=told % {"count": count})
 
 
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:

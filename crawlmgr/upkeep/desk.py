@@ -286,5 +286,4 @@ def save(request: HttpRequest) -> HttpResponse:
 def prune(request: HttpRequest) -> HttpResponse:
     """Queues a task that deletes expired data now, as is done once a day anyway."""
     queue.prune()
-    messages.success(request, _("A worker is now deleting old data, in batches."))
-    return back(request, "retention")
+    return back(request, "retention", done=_("A worker is now deleting old data, in batches."))

@@ -55,50 +55,6 @@ class Kind(NamedTuple):
     bytes: int
 
 
-def _events(before: datetime) -> list[Part]:
-    return [Part(Event.objects.filter(at__lt=before))]
-
-
-def _failed_logins(before: datetime) -> list[Part]:
-    return [Part(AccessAttempt.objects.filter(attempt_time__lt=before))]
-
-
-def _tasks(before: datetime) -> list[Part]:
-    return [Part(queue.ended(before))]
-
-
-def _nodes(before: datetime) -> list[Part]:
-    return [Part(Node.objects.filter(started__lt=before).exclude(heartbeat__gt=before))]
-
-
-def _hours(before: datetime) -> list[Part]:
-    return [Part(HostHour.objects.filter(hour__lt=before))]
-
-
-def _addresses(before: datetime) -> list[Part]:
-    """Selects the frontier addresses of runs that finished or were stopped. A failed run may still
-    be resumed."""
-    return [
-        Part(
-            Url.objects.filter(
-                run__state__in=(RunState.FINISHED, RunState.STOPPED), run__finished__lt=before
-            )
-        )
-    ]
-
-
-def _fetches(before: datetime) -> list[Part]:
-    """Selects rows of fetched pages (which say when a page was fetched and where it is in the
-    archive). Pages of active runs and imported pages are kept."""
-    return [
-        Part(
-            Page.objects.filter(fetched_at__lt=before, run__isnull=False).exclude(
-                run__state__in=ACTIVE
-            )
-        )
-    ]
-
-
 def _runs(before: datetime) -> list[Part]:
     """Selects the runs that ended before `before`, preceded by the rows that refer to them. Runs
     with crawl results are kept."""
@@ -123,19 +79,31 @@ def _archive(before: datetime) -> list[Part]:
     return [Part(Page.objects.filter(warc__in=files)), Part(files)]
 
 
-_OLD: Mapping[str, Callable[[datetime], list[Part]]] = {
-    "events": _events,
-    "failed_logins": _failed_logins,
-    "tasks": _tasks,
-    "nodes": _nodes,
-    "hours": _hours,
-    "addresses": _addresses,
-    "fetches": _fetches,
+_OLD: Mapping[str, Callable[[datetime], QuerySet[Any] | list[Part]]] = {
+    "events": lambda before: Event.objects.filter(at__lt=before),
+    "failed_logins": lambda before: AccessAttempt.objects.filter(attempt_time__lt=before),
+    "tasks": queue.ended,
+    "nodes": lambda before: Node.objects.filter(started__lt=before).exclude(heartbeat__gt=before),
+    "hours": lambda before: HostHour.objects.filter(hour__lt=before),
+    # addresses of the frontier, without those of failed runs, which may still be resumed
+    "addresses": lambda before: Url.objects.filter(
+        run__state__in=(RunState.FINISHED, RunState.STOPPED), run__finished__lt=before
+    ),
+    # rows that say when a page was fetched and where it is in the archive; those of active runs and
+    # of imported pages are kept
+    "fetches": lambda before: Page.objects.filter(fetched_at__lt=before, run__isnull=False).exclude(
+        run__state__in=ACTIVE
+    ),
     "runs": _runs,
     "archive": _archive,
 }
 """Functions that return the rows to delete, given the time before which data of their kind are too
 old, by kind (the keys of settings.KEEP_DAYS)."""
+
+
+def _parts(kind: str, before: datetime) -> list[Part]:
+    found = _OLD[kind](before)
+    return found if isinstance(found, list) else [Part(found)]
 
 
 def kept() -> dict[str, int]:
@@ -181,7 +149,7 @@ def frees(
 def _freed(kind: str, days: int, now: datetime, most: int | None) -> Kind:
     if not days:
         return Kind(kind, 0, 0, False, 0)
-    parts = _OLD[kind](now - timedelta(days=days))
+    parts = _parts(kind, now - timedelta(days=days))
     if kind == "archive":
         files = parts[-1].rows
         return Kind(kind, days, files.count(), False, files.aggregate(sum=Sum("bytes"))["sum"] or 0)
@@ -239,7 +207,7 @@ def prune(now: datetime, seconds: float | None = None) -> Pruned:
 
 
 def _drop(kind: str, before: datetime, late: Callable[[], bool]) -> int:
-    parts = _OLD[kind](before)
+    parts = _parts(kind, before)
     return _drop_files(parts[-1].rows, late) if kind == "archive" else _drop_rows(parts, late)
 
 

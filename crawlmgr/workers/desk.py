@@ -352,24 +352,21 @@ def drain(request: HttpRequest, pk: int) -> HttpResponse:
     """Drains a node: it takes no new runs, and a node started with the `node` command exits once it
     has none left."""
     nodes.request_state(_find(pk), NodeState.DRAINING, datetime.now(UTC))
-    messages.success(request, _("The node is draining: it accepts no further runs."))
-    return back(request, "node", pk)
+    return back(request, "node", pk, done=_("The node is draining: it accepts no further runs."))
 
 
 @post_view("workers/<int:pk>/pause/", "node-pause", MAY)
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Pauses a node: it takes no runs until it is resumed."""
     nodes.request_state(_find(pk), NodeState.PAUSED, datetime.now(UTC))
-    messages.success(request, _("The node is paused: other nodes continue its runs."))
-    return back(request, "node", pk)
+    return back(request, "node", pk, done=_("The node is paused: other nodes continue its runs."))
 
 
 @post_view("workers/<int:pk>/resume/", "node-resume", MAY)
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a node: it takes runs again."""
     nodes.request_state(_find(pk), NodeState.ACTIVE, datetime.now(UTC))
-    messages.success(request, _("The node accepts work again."))
-    return back(request, "node", pk)
+    return back(request, "node", pk, done=_("The node accepts work again."))
 
 
 @post_view("workers/<int:pk>/rename/", "node-rename", MAY)
