@@ -19,7 +19,7 @@ from django.db import Error as DatabaseProblem
 from django.db import connection
 
 from crawlmgr import installation
-from crawlmgr.database import errors, upgrade
+from crawlmgr.database import errors
 
 
 def load_from_checkout(dotted: str) -> ModuleType:
@@ -218,6 +218,9 @@ class SubcommandCommand(BaseCommand):
         try:
             with connection.execute_wrapper(errors.patiently):
                 if self.uses_database:
+                    # needs the models, which benches that use this module do without
+                    from crawlmgr.database import upgrade
+
                     upgrade.ready()
                 result = called.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
