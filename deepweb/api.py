@@ -11,7 +11,8 @@ from django.utils.translation import gettext_noop
 from ninja import Router, Schema
 from ninja.errors import HttpError
 
-from crawlmgr.api import api, changes, page_of
+from crawlmgr.api import api, changes
+from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from deepweb import harvests
 from deepweb.forms import sources

@@ -10,7 +10,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_noop
 from ninja import Router, Schema
 
-from crawlmgr.api import api, changes, page_of
+from crawlmgr.api import api, changes
+from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from focused.judge.definition import read_seeds
 from focused.models import Topic, TopicRun

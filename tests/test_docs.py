@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from crawlmgr.admin import help as guide
 from crawlmgr.alarms.causes import RULES
-from crawlmgr.api import api
+from crawlmgr.api.base import api
 from crawlmgr.exports import exports, saved_exports
 from deepweb.exports import OF_RECORD
 from focused.strategies import BUILT_IN

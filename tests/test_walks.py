@@ -62,7 +62,7 @@ class Walk:
         """Returns the number of functions entered in each file of the program."""
         return Counter(
             os.path.relpath(code.co_filename, ROOT)
-            for code in self.entered
+            for code in self.entered.copy()  # threads of the pool may still end
             if code.co_filename.startswith(OURS) and _is_named(code)
         )
 
@@ -146,9 +146,9 @@ def test_a_topic_run_of_20_pages() -> None:
 def test_pages_of_the_desk(forum: tuple[ForumServer, Site]) -> None:
     client = Client()
     client.force_login(user("operator"))
-    for name, address in (
-        ("overview", "/admin/"),
-        ("a forum", f"/admin/forums/site/{forum[1].pk}/"),
+    for name, address, most in (
+        ("overview", "/admin/", 30),
+        ("a forum", f"/admin/forums/site/{forum[1].pk}/", 35),
     ):
         client.get(address)  # the first answer of a process loads templates and texts
         walk = Walk()
@@ -156,4 +156,4 @@ def test_pages_of_the_desk(forum: tuple[ForumServer, Site]) -> None:
             answer = client.get(address)
         assert answer.status_code == 200
         files, _functions = told(f"a page of the desk: {name}", walk)
-        assert files <= 43
+        assert files <= most

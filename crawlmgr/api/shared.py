@@ -18,7 +18,7 @@ from ninja import Query, Router, Schema
 from ninja.errors import HttpError
 from pydantic import AwareDatetime
 
-from crawlmgr.api import api, changes, page_of
+from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.exports import exports, saved_exports, writers
 from crawlmgr.exports import formats as export_formats
 from crawlmgr.frontier import host_reads

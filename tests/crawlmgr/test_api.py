@@ -14,7 +14,8 @@ from django.utils import translation
 
 from crawlmgr.access import tokens
 from crawlmgr.access.desk import operations
-from crawlmgr.api import api, limit, shared
+from crawlmgr.api import shared
+from crawlmgr.api.base import api, limit
 from crawlmgr.exports import exports
 from crawlmgr.models import ApiToken, Event, Run, RunState
 from forums.models import Plan, Post

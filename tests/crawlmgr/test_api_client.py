@@ -15,7 +15,7 @@ from django.test import Client
 
 from crawlmgr import engine
 from crawlmgr.access import tokens
-from crawlmgr.api import api
+from crawlmgr.api.base import api
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from forums.models import Post
