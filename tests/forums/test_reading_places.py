@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from forums.reading import BoardRecord, PageKind, PostRecord, ThreadRecord, read_page
+from forums.reading.document import Page
+from forums.reading.lists.row_groups import Group
+from forums.reading.lists.row_sets import RowSet, without_boards
+from forums.reading.lists.rows import Row
 
 NOW = datetime(2026, 11, 21, 4, 6, tzinfo=UTC)
 TITLES = [
@@ -206,3 +210,25 @@ def test_a_text_after_the_block_of_its_author_belongs_to_it(between: str) -> Non
     found = posts(f"{top}<ul>{made}</ul>", "http://forum.example/?thread-35.htm")
     assert [one.author for one in found] == ["natalia", *NAMES[:3]]
     assert [one.text for one in found] == [SAID[3], *SAID[:3]]
+
+
+@pytest.mark.parametrize("wide", [1, 2])
+def test_the_label_of_a_thread_in_a_sub_board_takes_no_other_row(wide: int) -> None:
+    made = "".join(
+        f"<li><a href='/t/some-talk/15{nth}/'>{title}</a> <a href='/c/{NAMES[nth]}/{nth + 1}/'>Oars</a>"
+        f" <i>Oct. {20 - nth}, 2026</i></li>"
+        for nth, title in enumerate(TITLES)
+    )
+    own = "<h1><a href='/c/old-boats/77/'>Boats</a></h1>"
+    page = Page(f"<html><body>{own}<ul>{made}</ul>", "http://forum.example/c/old-boats/77/", NOW)
+    items = [node for node, tag in enumerate(page.outline.tags) if tag == "li"]
+    titles, labels = page.links[1::2], page.links[2::2]
+    threads = [Row(page, (node,), link) for node, link in zip(items, titles, strict=True)]
+    # The records of labels may be as wide as two rows, if every second row has one.
+    boards = [
+        Row(page, tuple(items[at : at + wide]), labels[at]) for at in range(0, len(items), wide)
+    ]
+    found, listed = (
+        RowSet(page, Group(page, rows[0].title.pattern, rows), []) for rows in (threads, boards)
+    )
+    assert without_boards(found, listed) is found

@@ -409,7 +409,7 @@ def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
     rows = [
         row
         for row in found.rows
-        if not any(board.title.node <= row.title.node < board.end for board in named)
+        if not any(_holds(board, row, found.rows) for board in named)
         and not (row.start in boards and few)
         and not ((boards or named) and names_post(row.title.url))
     ]
@@ -418,6 +418,17 @@ def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
     if len(rows) == len(found.rows):
         return found
     return RowSet(page, Group(page, found.group.pattern, rows), found.others)
+
+
+def _holds(board: Row, row: Row, rows: list[Row]) -> bool:
+    """Tells whether the title of `row` is in the row of a board, after its name. A name inside
+    another of the `rows` is the label of a thread there, and what follows it is no part of it."""
+    if not board.title.node <= row.title.node < board.end:
+        return False
+    return not any(
+        other is not row and other.start <= board.title.node < min(other.end, row.start)
+        for other in rows
+    )
 
 
 def _leads_to_board(link: Link, own: str) -> bool:
