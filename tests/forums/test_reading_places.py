@@ -232,3 +232,18 @@ def test_the_label_of_a_thread_in_a_sub_board_takes_no_other_row(wide: int) -> N
         RowSet(page, Group(page, rows[0].title.pattern, rows), []) for rows in (threads, boards)
     )
     assert without_boards(found, listed) is found
+
+
+@pytest.mark.parametrize("below", ["boards/1/topics", "forum/7/thread", "c/boats/7/t"])
+def test_an_address_that_names_board_and_thread_is_a_thread(below: str) -> None:
+    made = "".join(
+        f"<tr><td><a href='/{below}/{nth + 31}'>{title}</a></td><td><a href='/users/{nth}'>"
+        f"{NAMES[nth]}</a></td><td>10/0{nth + 1}/2026 10:30 AM</td><td>{nth}</td><td><a"
+        f" href='/{below}/{nth + 31}?r={nth}#message-{nth}'>RE: {title}</a></td></tr>"
+        for nth, title in enumerate(TITLES)
+    )
+    head = "<tr><th>Subject<th>Author<th>Created<th>Replies<th>Last message</tr>"
+    own = f"/projects/community/{below.rpartition('/')[0]}"
+    menu = f"<a href='/projects/community/boards'>Boards</a> <a href='{own}'>Boats</a>"
+    found = rows(f"{menu}<table>{head}{made}</table>", f"http://forum.example{own}")
+    assert [one.title for one in found] == TITLES

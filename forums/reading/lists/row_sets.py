@@ -438,7 +438,12 @@ def _leads_to_board(link: Link, own: str) -> bool:
 def _names_a_board(link: Link) -> bool:
     """Tells whether a link of the site is to a board; the address of a thread may name its board
     too."""
-    return link.is_local and leads_to(link.pattern) == "board" and names_board(board_key(link.url))
+    return (
+        link.is_local
+        and " t:" not in link.key
+        and leads_to(link.pattern) == "board"
+        and names_board(board_key(link.url))
+    )
 
 
 def _may_list(group: Group) -> bool:
