@@ -11,8 +11,8 @@ import pytest
 
 from forums.admin.tuning import TuningForm
 from forums.models import Board, Plan
+from forums.schedule import bounds as limits
 from forums.schedule import equations
-from forums.schedule import equations as limits
 
 FORUMS = Path(equations.__file__).parents[1]
 ASIDE = {"equations.py"}
