@@ -215,8 +215,8 @@ def test_a_text_after_the_block_of_its_author_belongs_to_it(between: str) -> Non
 @pytest.mark.parametrize("wide", [1, 2])
 def test_the_label_of_a_thread_in_a_sub_board_takes_no_other_row(wide: int) -> None:
     made = "".join(
-        f"<li><a href='/t/some-talk/15{nth}/'>{title}</a> <a href='/c/{NAMES[nth]}/{nth + 1}/'>Oars</a>"
-        f" <i>Oct. {20 - nth}, 2026</i></li>"
+        f"<li><a href='/t/some-talk/15{nth}/'>{title}</a> <a href='/c/{NAMES[nth]}/{nth + 1}/'>Oars"
+        f"</a> <i>Oct. {20 - nth}, 2026</i></li>"
         for nth, title in enumerate(TITLES)
     )
     own = "<h1><a href='/c/old-boats/77/'>Boats</a></h1>"
