@@ -103,7 +103,8 @@ def _address(page: PageFacts, end: str) -> str:
 
 # Where a candidate was found, the most reliable first.
 INDEX, SUBBOARD, ROW, START, CRUMB, LINK = "index", "subboard", "row", "start", "crumb", "link"
-# linked on a start page that is no forum's by its looks, and found to lead to a list of threads
+# linked on a start page that is no forum's by its looks, or that lists all threads beside a menu of
+# boards; taken if it is found to lead to a list of threads
 TRIED = "tried"
 
 

@@ -94,7 +94,7 @@ HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
 
 
-FEW, FAR_SECONDS = 1_000, 30 * 86_400.0  # see `without_outliers`
+FEW, FEWEST, FAR_SECONDS = 1_000, 20, 30 * 86_400.0  # see `without_outliers`
 
 
 # valid times of an event: from the year 1900 to the last second of 8999, well within the years 1 to
@@ -224,10 +224,12 @@ def _by_first(
 
 
 def without_outliers(events: Events) -> tuple[Events, int]:
-    """Returns the events without the few that lie far from all others, and the number of these: at
-    most one in FEW at either end, behind a gap that is longer than the time from the first to the
-    last of the others and than FAR_SECONDS. One row with a wrong year would move the whole test."""
-    most = len(events) // FEW or int(len(events) > 2)
+    """Returns the events without the few that lie far from all others, and the number of these.
+
+    They are at most one in FEW at either end (one in a smaller log, none in one of fewer than
+    FEWEST), behind a gap that is longer than the time from the first to the last of the others and
+    than FAR_SECONDS. One row with a wrong year would move the whole test."""
+    most = len(events) // FEW or int(len(events) >= FEWEST)
     times, n = events.times, len(events)
     gaps = np.diff(times)
     low = high = 0

@@ -113,7 +113,8 @@ LOOP_PROFILE = ProfileOptions()
 
 
 class SetupError(ValueError):
-    """The log lacks the data for an experiment; the message is one sentence."""
+    """An experiment is impossible, because the log lacks its data or no policy can make so many
+    visits; the message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -449,6 +449,15 @@ def pages_ahead(
     return {number: url for number, url in found.items() if number <= most}
 
 
+def missed(
+    payload: Mapping[str, Any], page: int, url: str, failure: str | None
+) -> list[tuple[int, str, str]]:
+    """Returns the pages of a thread that were missing so far (`payload`), as (number, address,
+    reason), with this one if it arrived only in part, for example because it is too large:
+    `failure` is the reason, None for a whole page."""
+    return [*(payload.get("missed") or ()), *([(page, url, str(failure))] if failure else [])]
+
+
 def page_after(page: int, url: str, ahead: Mapping[int, str]) -> dict[int, str]:
     """Returns the address of the page after a missing one, by its number, if pagers named only
     later ones (`ahead`) and the addresses of the two differ in one number; {} otherwise.

@@ -285,7 +285,12 @@ def store_thread(
     if page == 1:
         threads.set_opening(thread, records)
     found = bool(item.payload.get("found")) or bool(stored.new or stored.altered)
-    payload = {**item.payload, "found": found, "end": max([page, item.url], end or [0, ""])}
+    payload = {
+        **item.payload,
+        "found": found,
+        "end": max([page, item.url], end or [0, ""]),
+        "missed": incremental.missed(item.payload, page, item.url, response.failure),
+    }
     outcome = Stored(counts={"items": stored.new}, title=reading.title)
     Visit.objects.filter(pk=visit.pk).update(posts_new=F("posts_new") + stored.new)
     lost = (

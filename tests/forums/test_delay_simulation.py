@@ -251,6 +251,11 @@ def test_rows_far_from_all_others_are_left_out_and_told(tmp_path: Path, far: lis
     assert bad.first[0] == (0, "far from the time of all other rows")
 
 
+def test_a_log_of_a_few_rows_has_no_outliers(tmp_path: Path) -> None:
+    rows = [("a", str(year), "new", year * 31_536_000) for year in range(30, 49)]
+    assert len(read_events(_log(rows, tmp_path / "log.csv"))[0]) == len(rows)
+
+
 def test_a_part_of_a_log_after_a_long_gap_stays(tmp_path: Path) -> None:
     rows = [*_forty_days(), *(("a", f"later {at}", "new", 1_790_000_000 + at) for at in range(9))]
     assert len(read_events(_log(rows, tmp_path / "log.csv"))[0]) == len(rows)

@@ -274,3 +274,32 @@ def test_rows_on_a_former_host_are_counted_and_told(
         assert told.value.returncode == 3 and document["complete"] is False
         assert [one["count"] for one in document["missing"]] == [len(numbers)]
         assert not Thread.objects.filter(url__contains="former").exists()
+
+
+@pytest.mark.parametrize("number", [1, 3, 7])
+def test_of_a_page_that_ends_early_the_posts_are_stored_and_it_is_told_as_missing(
+    server: ForumServer, number: int
+) -> None:
+    site, forum = added(server), server.forum
+    base = f"/topic/{long_thread(forum).number}"
+    path = base if number == 1 else f"{base}?page={number}"
+
+    def short(asked: str) -> Answer | None:
+        if asked != path:
+            return None
+        status, headers, body = forum.page(asked)
+        return (
+            status,
+            {**headers, "content-length": str(len(body) + 99), "connection": "close"},
+            body,
+        )
+
+    forum.on_request = short
+    run = crawl(site, history_days=400)
+    assert stored() == forum.truth() and run.stopped_by == "incomplete: truncated"
+    assert [one[:2] for one in told(run)] == [["truncated", number]]
+    thread = Thread.objects.get(url__endswith=base)
+    assert thread.pending and thread.misses == 1
+    forum.on_request = None
+    assert not told(crawl(site)) and stored() == forum.truth()
+    assert not Thread.objects.get(pk=thread.pk).pending
