@@ -422,11 +422,14 @@ def without_boards(found: RowSet, listed: RowSet | None) -> RowSet | None:
 
 def _holds(board: Row, row: Row, rows: list[Row]) -> bool:
     """Tells whether the title of `row` is in the row of a board, after its name. A name inside
-    another of the `rows` is the label of a thread there, and what follows it is no part of it."""
+    another of the `rows`, which it does not name, is the label of a thread there, and what follows
+    it is no part of it."""
     if not board.title.node <= row.title.node < board.end:
         return False
     return not any(
-        other is not row and other.start <= board.title.node < min(other.end, row.start)
+        other is not row
+        and other.title.node != board.title.node
+        and other.start <= board.title.node < min(other.end, row.start)
         for other in rows
     )
 
