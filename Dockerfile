@@ -8,7 +8,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 # uv compares every library with the hashes of the lock, also when only some extras are installed.
 FROM python:${PYTHON}-slim AS installed
-ARG EXTRAS=postgres,redis,s3,parquet,chat
+ARG EXTRAS=postgres,redis,s3,parquet,chat,documents
 ENV UV_COMPILE_BYTECODE=1
 COPY --from=wheel /wheels /wheels
 COPY requirements.lock /wheels/

@@ -25,6 +25,7 @@ EXTRAS = {
     "s3": Extra("an archive in object storage", ("boto3", "botocore")),
     "parquet": Extra("Parquet", ("pyarrow",)),
     "chat": Extra("a chat service", ("apprise",)),
+    "documents": Extra("the text of PDF and Office files", ("pypdf", "mammoth")),
 }
 
 

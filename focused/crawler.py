@@ -18,6 +18,7 @@ from crawlmgr.frontier import frontier, hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.pages import documents
 from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
@@ -31,6 +32,9 @@ from focused.topic import marks
 
 RECALL_PAGES = 64
 """Number of pages from the archive after which `idle` ends its transaction."""
+MOST_REQUESTS = 3
+"""Number of requests for each page of the budget after which a run ends: answers that cannot be
+read cost nothing of the budget itself."""
 FOLLOW_PAGES = 8
 """Number of pages that are taken from the archive, in one transaction, after a page from the
 network has arrived: few, so that other requests in progress do not have to wait. Not a number of
@@ -103,9 +107,12 @@ class TopicCrawler:
             run.parameters["options"]["source"] != "mixed"
             or (page := archive.latest(item.url)) is None
         ):
-            return FetchRequest(item.url)
+            return FetchRequest(item.url, types=documents.types())
         return FetchRequest(
-            item.url, etag=page.etag or None, last_modified=page.last_modified or None
+            item.url,
+            etag=page.etag or None,
+            last_modified=page.last_modified or None,
+            types=documents.types(),
         )
 
     def read(
@@ -157,7 +164,8 @@ class TopicCrawler:
             )
         outcome = stored_pages.arrived(session, item.url, reading, now)
         session.addresses[item.url] = item.pk
-        links = [*stored_pages.wanted(session, item), *self._follow(run, session, now)]
+        sitemaps = stored_pages.wanted(session, item, outcome.relevant)
+        links = [*sitemaps, *self._follow(run, session, now)]
         if outcome.kind == TopicPage.Kind.SAME:
             return Stored(links=links, reason=outcome.problem)
         known = {"unchanged": 1} if response.not_modified else {}
@@ -218,8 +226,9 @@ class TopicCrawler:
             sessions.forget(run.pk)
 
     def _over(self, run: Run, session: Session, now: datetime) -> str:
-        """Returns which budget is used up: "relevant" (relevant pages), "minutes" or "pages"; "" if
-        none is. If one is, removes the addresses that wait in the frontier."""
+        """Returns which budget is used up: "relevant" (relevant pages), "minutes", "pages" or
+        "requests" (see MOST_REQUESTS); "" if none is. If one is, removes the addresses that wait in
+        the frontier."""
         self._settle(session, now)
         options = session.options
         reason = ""
@@ -229,6 +238,8 @@ class TopicCrawler:
             reason = "minutes"
         elif session.asked >= options.pages:
             reason = "pages"
+        elif session.requests >= MOST_REQUESTS * options.pages:
+            reason = "requests"
         if reason:
             frontier.drop(run.pk, now, f"budget {reason}")
         return reason

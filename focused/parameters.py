@@ -212,10 +212,10 @@ class RunOptions:
         title=gettext_noop("Use rel=canonical"),
     )
     sitemaps: bool = parameter(
-        False,
+        True,
         gettext_noop(
-            "Also read the sitemaps of the seeds' hosts (named in robots.txt); the addresses most"
-            " on topic are queued"
+            "Also read the sitemaps (named in robots.txt) of hosts with a seed or a page on topic;"
+            " the addresses most on topic are queued"
         ),
         title=gettext_noop("Read sitemaps"),
     )

@@ -21,6 +21,7 @@ from crawlmgr.web.url import Resolver
 MAX_BYTES = 52_428_800
 MAX_ENTRIES = 50_000
 _MAX_FIELD_CHARS = 2_048
+MAX_TITLE_CHARS = 500
 _KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "rdf": "rss", "feed": "atom"}
 _ITEMS = {"url": "urlset", "sitemap": "index", "item": "rss", "entry": "atom"}
 _DATES = {"lastmod", "pubdate", "updated", "published", "date"}
@@ -33,11 +34,12 @@ _W3C = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """An address that a sitemap or feed lists, and the time of its last change; None if the file
-    gives none."""
+    """An address that a sitemap or feed lists, the time of its last change (None if the file gives
+    none), and its title, which only feeds give."""
 
     url: str
     lastmod: datetime | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
     if start == b"<" or _DECLARED.search(body[:_LEAD_BYTES]):
         return _from_xml(body, url, cut)
     return (
-        _collect("text", ((line, "") for line in decode(body)[0].splitlines()), url, cut)
+        _collect("text", ((line, "", "") for line in decode(body)[0].splitlines()), url, cut)
         if start
         else Sitemap("unknown")
     )
@@ -136,25 +138,25 @@ def _local(element: etree._Element) -> str:
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
-def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
-    """Yields (address, date text) of each item of a file of this `kind` (see `Sitemap`); elements
-    are freed after reading, so that memory does not grow with the file."""
+def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str, str]]:
+    """Yields (address, date text, title) of each item of a file of this `kind` (see `Sitemap`);
+    elements are freed after reading, so that memory does not grow with the file."""
     for event, element in reader:
         name, parent = _local(element), element.getparent()
         # some files list addresses without an element around each
         bare = name == "loc" and parent is not None and parent.getparent() is None
         if event != "end" or not (bare or _ITEMS.get(name) == kind):
             continue
-        yield ((element.text or "").strip(), "") if bare else _fields(element, kind)
+        yield ((element.text or "").strip(), "", "") if bare else _fields(element, kind)
         element.clear()
         while parent is not None and element.getprevious() is not None:
             del parent[0]
 
 
-def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
-    """Returns (address, date text) of an item of a sitemap, RSS or Atom file, each "" if missing. A
-    permalink in `guid` replaces a missing address."""
-    address = permalink = date = ""
+def _fields(item: etree._Element, kind: str) -> tuple[str, str, str]:
+    """Returns (address, date text, title) of an item of a sitemap, RSS or Atom file, each "" if
+    missing. A permalink in `guid` replaces a missing address."""
+    address = permalink = date = title = ""
     for child in item:
         name = _local(child)
         text = (child.text or "").strip()
@@ -169,18 +171,20 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
             permalink = text
         elif name in _DATES and (not date or name in ("lastmod", "updated")):
             date = text
-    return address or permalink, date
+        elif name == "title" and not title:
+            title = " ".join("".join(child.itertext()).split())[:MAX_TITLE_CHARS]
+    return address or permalink, date, title
 
 
-def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -> Sitemap:
-    """Makes a Sitemap from `items`, pairs (address, date text), without duplicates; addresses are
+def _collect(kind: str, items: Iterator[tuple[str, str, str]], url: str, cut: bool) -> Sitemap:
+    """Makes a Sitemap from `items`, (address, date text, title), without duplicates; addresses are
     resolved against `url`. If an XML file is damaged, the entries before the damage are kept.
     `kind` and `cut` (the input is truncated): as in `Sitemap`.
     """
     resolver = Resolver(url)
     found: dict[str, SitemapEntry] = {}
     try:
-        for address, date in items:
+        for address, date, title in items:
             if not address.strip() or len(address) > _MAX_FIELD_CHARS:
                 continue
             if kind == "text" and not address.lstrip().lower().startswith(("http://", "https://")):
@@ -191,7 +195,7 @@ def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -
             if len(found) >= MAX_ENTRIES:
                 cut = True
                 break
-            found[target] = SitemapEntry(target, parse_moment(date))
+            found[target] = SitemapEntry(target, parse_moment(date), title)
     except etree.XMLSyntaxError:
         cut = True
     return Sitemap(kind if found or kind != "text" else "unknown", tuple(found.values()), cut)

@@ -77,6 +77,24 @@ def counter_shape(url: str) -> str:
     return url[:start] + shape if shape != tail or "0" in tail else ""
 
 
+_FILE = re.compile(r"/[^/?#]*\.([a-z][a-z0-9]{0,4})$", re.IGNORECASE)
+_SCRIPTS = frozenset("html htm xhtml shtml php asp aspx jsp do cgi pl cfm".split())
+
+
+def file_shape(url: str) -> str:
+    """Returns the shape of a file's address: host and ending for a file that is no page by its
+    ending, else `counter_shape`.
+
+    >>> file_shape("http://a.example/iso/disk-1.ISO"), file_shape("http://a.example/get.php?id=7")
+    ('http://a.example/*.iso', 'http://a.example/get.php?id=0')
+    """
+    start = url.find("/", 8)
+    ending = _FILE.search(url, start) if start > 0 else None
+    if ending is None or ending[1].lower() in _SCRIPTS:
+        return counter_shape(url)
+    return f"{url[:start]}/*.{ending[1].lower()}"
+
+
 @dataclass(slots=True)
 class _Counter:
     """The pages of one shape of addresses: their contents without numbers, as hashes, and how many

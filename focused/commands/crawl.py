@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import BooleanOptionalAction
 from functools import partial
 from typing import Any
 
@@ -69,9 +70,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--max-depth", type=int, metavar="N", help="clicks from a seed at the most")
     parser.add_argument(
         "--sitemaps",
-        action="store_true",
+        action=BooleanOptionalAction,
         default=None,
-        help="also read the sitemaps that the seeds' hosts name in robots.txt",
+        help="also read the sitemaps named by hosts with a seed or a page on topic (default: yes)",
     )
     add_web_arguments(parser)
 

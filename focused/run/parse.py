@@ -8,16 +8,18 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from resiliparse.extract.html2text import extract_plain_text
 
 from crawlmgr.text.similarity import simhash
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.encoding import decode
+from crawlmgr.web.pages import documents
 from crawlmgr.web.pages.html import Link as PageLink
 from crawlmgr.web.pages.html import PageScan, scan
 from crawlmgr.web.pages.tree import READ_TAGS, bounded_markup, exceeds
+from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import UrlError, canonical
 from focused.pages import Content, LazyList, LazyWords, Link
 
@@ -162,7 +164,16 @@ class Parser:
 
 
 HTML_TYPES = ("text/html", "application/xhtml")
+XML_TYPES = frozenset(
+    (
+        *("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
+        *("application/xml", "text/xml"),
+    )
+)
+UNREAD_TYPE = "type"
+"""Problem of a response whose content type cannot be read, here or already when it arrives."""
 MAX_TEXT = 2_000_000
+MAX_LISTED = 2_000  # links taken from a feed, or from a sitemap that a page links to
 
 
 WORD_BYTES, LINK_BYTES = 80, 400
@@ -172,13 +183,15 @@ WORD_BYTES, LINK_BYTES = 80, 400
 class Draft:
     """A response that is being converted to a page. A stage sets `problem` to a code if the
     response cannot become a page; the remaining stages are then skipped. `tokens` are the page's
-    words in order, `refresh` is the value of the response's header Refresh."""
+    words in order, `refresh` is the value of the response's header Refresh. `is_cut`: `html` is
+    only the beginning of a document."""
 
     url: str
     body: bytes
     content_type: str = ""
     refresh: str = ""
     html: str = ""
+    is_cut: bool = False
     content: Content | None = None
     tokens: list[str] = field(default_factory=list)
     problem: str = ""
@@ -194,8 +207,9 @@ Stage = Callable[[Draft, Parser], None]
 
 
 def clean(draft: Draft, parser: Parser) -> None:
-    """Decodes the body to HTML and makes the URL canonical. Plain text is wrapped in HTML; other
-    content types are refused (problem "type"), as are invalid URLs ("bad_url").
+    """Makes the URL canonical, and the body HTML: decodes pages, wraps plain text, converts
+    documents, and turns feeds and sitemaps into pages of links. Other content types are refused
+    (problem UNREAD_TYPE), as are invalid URLs ("bad_url") and documents that cannot be converted.
     """
     kind = draft.content_type.partition(";")[0].strip().lower()
     try:
@@ -203,16 +217,37 @@ def clean(draft: Draft, parser: Parser) -> None:
     except UrlError:
         draft.problem = "bad_url"
         return
-    if kind and not kind.startswith((*HTML_TYPES, "text/plain")):
-        draft.problem = "type"
-        return
-    text = decode(draft.body, draft.content_type)[0]
-    draft.html = f"<pre>{html.escape(text[:MAX_TEXT])}</pre>" if kind == "text/plain" else text
+    if not kind or kind.startswith(HTML_TYPES):
+        draft.html = decode(draft.body, draft.content_type)[0]
+    elif kind.startswith("text/plain"):
+        text = decode(draft.body, draft.content_type)[0]
+        draft.html = f"<pre>{html.escape(text[:MAX_TEXT])}</pre>"
+    elif kind in XML_TYPES:
+        draft.html, draft.is_cut = _page_of_links(draft.body, draft.url)
+        draft.problem = "" if draft.html else UNREAD_TYPE
+    elif kind in documents.types():
+        draft.html, draft.is_cut, draft.problem = documents.converted(draft.body, kind)
+    else:
+        draft.problem = UNREAD_TYPE
+
+
+def _page_of_links(xml: bytes, url: str) -> tuple[str, bool]:
+    """Returns a feed or sitemap as a page of links with the titles that it gives, and whether only
+    its beginning was read; "" for other XML."""
+    listing = parse_sitemap(xml, url)
+    if listing.kind in ("unknown", "text"):
+        return "", False
+    links = [
+        f'<p><a href="{html.escape(entry.url)}">{html.escape(entry.title)}</a></p>'
+        for entry in listing.entries[:MAX_LISTED]
+    ]
+    return "\n".join(("<title></title>", *links)), listing.cut or len(links) < len(listing.entries)
 
 
 def convert(draft: Draft, parser: Parser) -> None:
     """Sets `content` (words and links) and `tokens` (all words in order) from the draft's HTML."""
-    draft.content, draft.tokens = parser.read(draft.html, draft.url, draft.refresh)
+    content, draft.tokens = parser.read(draft.html, draft.url, draft.refresh)
+    draft.content = replace(content, is_cut=True) if draft.is_cut else content
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from crawlmgr.web.traps import TrapLimits, counter_shape, trap_reason
+from crawlmgr.web.traps import TrapLimits, counter_shape, file_shape, trap_reason
 from focused.pages import Content
 
 MAX_DEPTH = 1000
@@ -30,7 +30,8 @@ class Scope:
     without `*` they are prefixes. `depth` is the maximum number of clicks from the nearest seed.
     With `traps`, addresses that look like crawler traps are refused; `year` is the present year,
     with which addresses of calendars are compared; `counters` are the shapes of addresses that the
-    run has found to be traps (see `traps.Counters`)."""
+    run has found to be traps (see `traps.Counters`), `unread` those of files that cannot be read
+    (see `traps.file_shape`)."""
 
     hosts: tuple[str, ...] = ()
     without_hosts: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Scope:
     traps: bool = True
     year: int | None = None
     counters: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     _refusals: dict[str, str | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -76,17 +78,19 @@ class Scope:
 
     def changed(self, change: Mapping[str, Any]) -> Scope:
         """Returns these rules after an edit of the run: with the hosts in `without_hosts` excluded
-        too, and the shapes in `counters` as traps."""
+        too, and the shapes in `counters` and `unread` refused."""
         hosts = (*self.without_hosts, *(host.lower() for host in change.get("without_hosts", ())))
         return replace(
             self,
             without_hosts=tuple(dict.fromkeys(hosts)),
             counters=self.counters.union(change.get("counters", ())),
+            unread=self.unread.union(change.get("unread", ())),
         )
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Returns the code of the rule by which a canonical URL is refused: "depth", "host",
-        "dropped_host", "path", "excluded_path", or a trap's name; None if it is allowed.
+        "dropped_host", "path", "excluded_path", "unread_type", or a trap's name; None if it is
+        allowed.
         """
         if depth > self.depth:
             return "depth"
@@ -104,6 +108,8 @@ class Scope:
                 return reason
         if self.counters and counter_shape(url) in self.counters:
             return "counter"
+        if self.unread and file_shape(url) in self.unread:
+            return "unread_type"
         return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:

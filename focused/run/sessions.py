@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from crawlmgr.archive import archive
@@ -36,7 +37,7 @@ from focused.pages import Content, Page, hashed
 from focused.parameters import RunOptions, read_settings
 from focused.run import loop
 from focused.run.loop import Walk
-from focused.run.parse import CONTEXTS, Draft, Parser, run_stages
+from focused.run.parse import CONTEXTS, UNREAD_TYPE, Draft, Parser, run_stages
 from focused.run.scope import Scope
 from focused.run.stored_graph import DatabaseGraph
 from focused.strategies import strategy_class
@@ -90,7 +91,7 @@ class Session:
         )
         self.walk = Walk(strategy, self.graph)
         self.row = row
-        self.steps, self.mark, self.asked = 0, 0, 0
+        self.steps, self.mark, self.asked, self.requests = 0, 0, 0, 0
         web = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         self.connections = web.connections
         # maximum number of chosen addresses whose pages have not arrived
@@ -228,6 +229,11 @@ class Session:
             self.addresses.clear()
         self.places[url] = (row, off_topic_run)
 
+    def pay(self, recalled: bool, problem: str) -> None:
+        """Counts what an address costs, in pages of the budget and in requests (see `counts`)."""
+        self.asked += counts(self.options, recalled, problem)
+        self.requests += not recalled and not problem.startswith(NO_FETCH)
+
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
         """Scores a page by `Walk.judge` and returns the result; if new document frequencies came
         into use, sets `frequencies`."""
@@ -330,6 +336,11 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
     )
     session.outstanding = {url: payload.get("why", {}) for url, payload in waiting}
     session.steps, session.mark, session.asked = row.steps, row.mark, row.asked
+    fetched = TopicPage.objects.filter(run_id=row.pk, recalled=False)
+    unsent = Q(kind=TopicPage.Kind.EDIT)
+    for reason in NO_FETCH:
+        unsent |= Q(detail__startswith=reason)
+    session.requests = fetched.exclude(unsent).count()
 
 
 def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
@@ -346,7 +357,7 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
                 _again(session, node, step)
             elif node.state != State.FAILED:
                 session.walk.failed(node)
-            session.asked += counts(session.options, step.recalled, step.detail)
+            session.pay(step.recalled, step.detail)
         session.steps, session.mark = step.step, step.mark
         _breathe(session, pulse)
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
@@ -383,10 +394,10 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:
     """Returns what an address costs of the page budget: 0 if it came from the archive (`recalled`)
-    and the options make archived pages free, or if it failed (code `problem`) before a request was
-    sent; else 1."""
+    and the options make archived pages free, if it failed (code `problem`) before a request was
+    sent, or if it has no page but a file that cannot be read; else 1."""
     known_free = recalled and options.source == "mixed" and options.known == "free"
-    return 0 if known_free or problem.startswith(NO_FETCH) else 1
+    return 0 if known_free or problem.startswith((*NO_FETCH, UNREAD_TYPE)) else 1
 
 
 def words_of(page: TopicPage) -> Counter[str]:

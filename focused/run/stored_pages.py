@@ -24,16 +24,18 @@ from crawlmgr.models import Url, events
 from crawlmgr.web import robots
 from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
-from crawlmgr.web.traps import counter_shape
+from crawlmgr.web.traps import counter_shape, file_shape
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from focused.graph import Node, State
 from focused.models import TopicPage
 from focused.pages import Content, Page, given, same_page
 from focused.run import loop
-from focused.run.parse import Draft
-from focused.run.sessions import Session, counts
+from focused.run.parse import UNREAD_TYPE, Draft
+from focused.run.sessions import Session
 from focused.run.stored_graph import DatabaseGraph
 
+UNREAD_ANSWERS = 3  # of one shape of addresses, after which they are refused
+UNREAD_KEPT = 1_000  # latest unread answers among which they are counted
 PACKING = 1  # compression level: the fastest
 _PARENT = (
     "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind ="
@@ -127,13 +129,13 @@ def arrived(
             final_url=final,
             recalled=recalled,
         )
-        session.asked += counts(session.options, recalled, "")
+        session.pay(recalled, "")
         _close(session, row)
         return Outcome(TopicPage.Kind.SAME, problem="fetched_before")
     session.walk.expand(arrival.node, arrival.page, arrival.repeats)
     if left_out := len(session.walk.strategy.left_out):
         session.row.refused = {**session.row.refused, "same_concepts": left_out}
-    session.asked += counts(session.options, recalled, "")
+    session.pay(recalled, "")
     assert arrival.stored is not None  # noqa: S101 - set by `keep` for every page
     _close(session, arrival.stored)
     if arrival.counter:
@@ -160,9 +162,23 @@ def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
         session, TopicPage.Kind.FAILED, url, now, why=why, depth=node.depth, detail=reason[:300]
     )
     session.row.failed += 1
-    session.asked += counts(session.options, False, reason)
+    session.pay(False, reason)
     _close(session, row)
+    if reason.startswith(UNREAD_TYPE):
+        _give_up_shape(session, url, now)
     return Outcome(TopicPage.Kind.FAILED, problem=reason)
+
+
+def _give_up_shape(session: Session, url: str, now: datetime) -> None:
+    """Refuses addresses of the shape of `url` from now on, if it is the third of them whose answer
+    has a type that cannot be read."""
+    shape = file_shape(url)
+    unread = TopicPage.objects.filter(
+        run_id=session.run_id, kind=TopicPage.Kind.FAILED, detail__startswith=UNREAD_TYPE
+    )
+    recent = unread.order_by("-step").values_list("url", flat=True)[:UNREAD_KEPT]
+    if shape and sum(file_shape(other) == shape for other in recent) == UNREAD_ANSWERS:
+        edited(session, {"unread": [shape]}, now)
 
 
 def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
@@ -351,15 +367,17 @@ class Listing:
     sitemaps: tuple[str, ...] = ()
 
 
-def wanted(session: Session, item: Url) -> list[NewUrl]:
+def wanted(session: Session, item: Url, relevant: bool) -> list[NewUrl]:
     """Returns the sitemaps that the robots.txt of a host names, as links to request. Called after
-    each page of the host; only the first call returns any. [] if the run's options ask for no
-    sitemaps, the host has no seed, or its robots.txt was not read.
+    each page of the host; only one call returns any. [] if the run's options ask for no sitemaps,
+    the host has neither a seed nor a relevant page, or its robots.txt was not read.
     """
     if not session.options.sitemaps:
         return []
     key = host_key(item.url)
-    if key in session.listed or key not in {host_key(url) for url in session.topic.seeds}:
+    if key in session.listed:
+        return []
+    if not relevant and key not in {host_key(url) for url in session.topic.seeds}:
         return []
     session.listed.add(key)
     host = item.host

@@ -80,7 +80,7 @@ def fetched(run: Run, site: LocalSite) -> list[str]:
 
 
 def test_sitemaps_are_read_only_if_wanted(site: LocalSite) -> None:
-    run = crawled(topic_of(site), "best_first")
+    run = crawled(topic_of(site), "best_first", sitemaps=False)
     assert fetched(run, site) == ["/seed"] and not {"/maps.xml", "/part.xml"} & set(site.paths())
 
 

@@ -68,7 +68,10 @@ def test_feeds() -> None:
       <item><guid isPermaLink="false">tag:7</guid></item></channel></rss>"""
     assert parse_sitemap(rss, URL) == Sitemap(
         "rss",
-        (SitemapEntry("http://forum.example/1", DAY), SitemapEntry("http://forum.example/2", DAY)),
+        (
+            SitemapEntry("http://forum.example/1", DAY, "a"),
+            SitemapEntry("http://forum.example/2", DAY),
+        ),
     )
     rdf = b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" \
 xmlns="http://purl.org/rss/1.0/">
