@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 _CALENDAR = re.compile(
     r"(?:^|[/_.?&=\-])(?:calendar|kalender|calendrier|calendario|agenda|ical|datebook|rili|日历)(?:$"
@@ -37,6 +38,9 @@ DEFAULT_LIMITS = TrapLimits()
 BARREN_PAGES = 40
 """Pages in a row that bring nothing new after which a counter is a trap. Series of pages that
 differ in their numbers only and are no trap, such as issues of a journal, are seldom longer."""
+COPIES_SEEN, COPIES_SHARE = 4, 0.75
+"""Number of copies among the pages of one shape, and their share, from which its addresses are
+fetched last."""
 SHAPES_KEPT, CONTENTS_KEPT = 5_000, 5_000
 _NUMBER = re.compile(r"-?\d+")
 
@@ -75,6 +79,41 @@ def counter_shape(url: str) -> str:
     tail = url[start:] if start > 0 else ""
     shape = _NUMBER.sub("0", tail)
     return url[:start] + shape if shape != tail or "0" in tail else ""
+
+
+def folder_shape(url: str) -> str:
+    """Returns the shape of the addresses beside one another: the last part of the path and values
+    are left out, numbers are 0.
+
+    >>> folder_shape("http://a.example/print/2/some-title?lang=en&id=4")
+    'http://a.example/print/0/*?id&lang'
+    """
+    parts = urlsplit(url)
+    folder = _NUMBER.sub("0", parts.path.rpartition("/")[0])
+    names = "&".join(sorted({pair.partition("=")[0] for pair in parts.query.split("&") if pair}))
+    return f"{parts.scheme}://{parts.netloc}{folder}/*{'?' if names else ''}{names}"
+
+
+class Copies:
+    """Learns which shapes of addresses (`folder_shape`) lead to copies of pages that other
+    addresses have too: mirrors, print versions, the same page in each session. Keeps a bounded
+    number of shapes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int]] = {}
+
+    def see(self, url: str, repeats: bool) -> None:
+        """Learns from a page; `repeats`: it nearly duplicates an earlier one."""
+        if len(self._known) >= SHAPES_KEPT:
+            self._known.clear()
+        pages, copies = self._known.get(folder_shape(url), (0, 0))
+        self._known[folder_shape(url)] = (pages + 1, copies + repeats)
+
+    def is_likely(self, url: str) -> bool:
+        """Tells whether an address has a shape of which at least COPIES_SEEN pages and
+        COPIES_SHARE of all pages so far were copies."""
+        pages, copies = self._known.get(folder_shape(url), (0, 0))
+        return copies >= COPIES_SEEN and copies >= COPIES_SHARE * pages
 
 
 _FILE = re.compile(r"/[^/?#]*\.([a-z][a-z0-9]{0,4})$", re.IGNORECASE)

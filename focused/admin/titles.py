@@ -96,6 +96,7 @@ WHOLES = ("score", "priority", "worth", "potential", "D")
 """Parts of a score that are totals of the others."""
 QUEUES: Mapping[str, str] = {
     "given_up": gettext_noop("dropped by a rule"),
+    "copies": gettext_noop("likely copies, fetched last"),
     "reserve": gettext_noop("in reserve"),
     "other": gettext_noop("in no layer"),
     "later": gettext_noop("postponed"),

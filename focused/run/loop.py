@@ -13,12 +13,14 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from crawlmgr.text.similarity import SimHashIndex, simhash
+from crawlmgr.web.traps import Copies
 from focused.graph import Node, State, UrlGraph
 from focused.judge.judge import Judge
 from focused.pages import Content, Link, Page
 from focused.run.parse import Parser
 from focused.strategies.base import Strategy
 
+COPIES_QUEUE = "copies"
 _BETWEEN_WORDS = re.compile(r"[\W\d_]+")
 
 
@@ -86,7 +88,18 @@ class Walk:
         self.graph = graph
         self.prints: SimHashIndex[int] = SimHashIndex()
         self.probability = Judge(strategy.topic)
+        self.copies = Copies()
         self.pages = 0
+
+    def select(self) -> Node | None:
+        """Returns the strategy's next node. Addresses that are likely to lead to copies of fetched
+        pages go to the back: they are returned, in the strategy's order, when it has no others. A
+        strategy that selects one node at a time decides alone."""
+        while (node := self.strategy.select()) is not None:
+            if self.strategy.one_at_a_time or not self.copies.is_likely(node.url):
+                return node
+            self.graph.push(node, 0.0, COPIES_QUEUE)
+        return self.graph.pop(COPIES_QUEUE)
 
     def failed(self, node: Node) -> None:
         """Reports to the strategy that a selected URL could not be fetched, or leads to a page
@@ -116,6 +129,7 @@ class Walk:
         nearest = self.prints.nearest(content.fingerprint) if content.words else None
         self.prints.add(content.fingerprint, self.pages)
         self.pages += 1
+        self.copies.see(content.url, nearest is not None)
         probable = 0.0
         if nearest is None and content.words:
             self.probability.see(content.hashed)
@@ -158,7 +172,7 @@ def crawl(
     own_urls: dict[str, str] = {}
     strategy.start(seeds)
     while trail.fetched < pages:
-        node = strategy.select()
+        node = walk.select()
         if node is None:
             trail.stopped_by = strategy.ending()
             return trail

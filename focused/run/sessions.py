@@ -147,7 +147,7 @@ class Session:
             len(self.outstanding) < self.most
             and self.asked + len(self.outstanding) < self.options.pages
         ):
-            node = self.walk.strategy.select()
+            node = self.walk.select()
             if node is None:
                 self.exhausted = not self.outstanding
                 break
@@ -317,8 +317,10 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         if words := words_of(page):
             session.walk.probability.see(hashed(words))
         pulse()
-    for number, fingerprint in list(pages.order_by("number").values_list("number", "fingerprint")):
+    columns = ("number", "fingerprint", "duplicate_of", "url", "final_url")
+    for number, fingerprint, of, url, final in list(pages.order_by("number").values_list(*columns)):
         session.walk.prints.add(fingerprint, number)
+        session.walk.copies.see(final or url, of is not None)
         session.walk.pages += 1
         pulse()
     edits = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.EDIT).order_by("step")
