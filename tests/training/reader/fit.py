@@ -34,6 +34,7 @@ _MAX_CANDIDATES = (
 )  # largest number of positive and of negative candidates of one page that a model is trained on
 _MAX_MORE_CANDIDATES = (20, 30)  # as _MAX_CANDIDATES, for pages that are used only for training
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
+_VARIANT = 0.5  # the same for pages that are changed copies of others
 # the first two page kinds (thread lists, board lists) contain a list, chosen by a model among
 # candidates
 _LISTS = 2
@@ -106,16 +107,14 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
         )
         group = saved.engine if leave_out == "engine" or not saved.is_forum else saved.site
         made.append(Sample(saved, second, links, bodies, group))
-    sizes, groups = (
-        Counter(sample.saved.engine for sample in made),
-        Counter(sample.group for sample in made),
-    )
+    sizes = Counter((sample.saved.engine, sample.saved.is_variant) for sample in made)
+    groups = Counter(sample.group for sample in made if not sample.saved.is_variant)
     order = sorted(groups, key=lambda group: (-groups[group], group))
     folds = {group: at % FOLDS for at, group in enumerate(order)}
     for sample in made:
-        sample.weight = (1.0 if sample.saved.measured else _MORE) / np.sqrt(
-            sizes[sample.saved.engine]
-        )
+        saved = sample.saved
+        share = _VARIANT if saved.is_variant else 1.0 if saved.measured else _MORE
+        sample.weight = share / np.sqrt(sizes[saved.engine, saved.is_variant])
         sample.fold = folds[sample.group]
         sample.second.given, sample.second.qualities = sample.given, sample.qualities
     return made
@@ -179,7 +178,11 @@ def _kinds(samples: Sequence[Sample]) -> Model:
     features = np.vstack([sample.second.kind_features for sample in samples])
     labels = np.asarray([KINDS.index(sample.saved.truth["kind"]) for sample in samples])
     weights = np.asarray(
-        [sample.weight * (1.0 if sample.saved.measured else _MORE_KIND) for sample in samples]
+        [
+            sample.weight
+            * (1.0 if sample.saved.measured or sample.saved.is_variant else _MORE_KIND)
+            for sample in samples
+        ]
     )
     weights *= np.where(labels == KINDS.index(PageKind.index), _INDEX, 1.0)
     return Model((averaged(Examples(features, labels, weights), len(KINDS), KIND),))
@@ -293,12 +296,6 @@ def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Mod
     perfect pages; in the second, pages have the weight of their sample. Pages that belong to no
     forum have a small weight in both: they have no records to miss.
     """
-    pairs = [
-        (sample, outcome)
-        for sample, outcome in zip(samples, outcomes, strict=True)
-        if sample.saved.measured
-    ]
-    samples, outcomes = [sample for sample, _ in pairs], [outcome for _, outcome in pairs]
     features = np.vstack([outcome.features for outcome in outcomes])
     is_forum = np.asarray([sample.saved.is_forum for sample in samples])
     pages = np.where(is_forum, 1.0, _NO_FORUM)
@@ -314,6 +311,11 @@ def counts(sample: Sample) -> bool:
     """Tells whether a page counts in the accuracy figures: it belongs to a forum and is not used
     only for training."""
     return sample.saved.is_forum and sample.saved.measured
+
+
+def measured(samples: Sequence[Sample]) -> list[Sample]:
+    """Returns the samples that have an `Outcome`: those that are not used only for training."""
+    return [sample for sample in samples if sample.saved.measured]
 
 
 def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
@@ -368,15 +370,15 @@ def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
 
 
 def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
-    """Trains all models. Returns the weights trained on all pages, and for each page its result
-    under models trained without its group. Scores of the first stage that are already set are kept.
+    """Trains all models. Returns the weights trained on all pages, and for each measured page its
+    result under models trained without its group. Scores of the first stage that are already set are kept.
     workers: number of processes.
     """
     if any("links" not in sample.given for sample in samples):
         first_stage(samples, workers)
     judged = judge(samples)
     links, bodies = all_trained([_links(samples), _bodies(samples)], workers)
-    doubts = _doubts(samples, judged.outcomes)
+    doubts = _doubts(measured(samples), judged.outcomes)
     return (
         Weights(
             links, bodies, _kinds(samples), _quality_model(judged.listed), *doubts, judged.whole
@@ -386,7 +388,7 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
 
 
 class Judged(NamedTuple):
-    """Cross-validated results of the pages (`outcomes`), the candidate lists on them (`listed`),
+    """Cross-validated results of the measured pages (`outcomes`), the candidate lists on them (`listed`),
     and the largest predicted probability of being incomplete with which a reading still counts as
     complete (`whole`, see `_whole`).
     """
@@ -415,16 +417,17 @@ def judge(samples: Sequence[Sample]) -> Judged:
                     [] if features is None else quality.predict(features)[:, 1].tolist()
                 )
             sample.given["kind"] = kinds.predict(sample.second.kind_features)[0]
-    outcomes = [_interpret(sample) for sample in samples]
+    asked = measured(samples)
+    outcomes = [_interpret(sample) for sample in asked]
     for fold in range(FOLDS):
-        places = [at for at, sample in enumerate(samples) if sample.fold != fold]
-        doubt, cut = _doubts([samples[at] for at in places], [outcomes[at] for at in places])
-        for at, sample in enumerate(samples):
+        places = [at for at, sample in enumerate(asked) if sample.fold != fold]
+        doubt, cut = _doubts([asked[at] for at in places], [outcomes[at] for at in places])
+        for at, sample in enumerate(asked):
             if sample.fold == fold:
                 outcomes[at].sure = float(doubt.predict(outcomes[at].features)[0, 1])
                 outcomes[at].cut = float(cut.predict(outcomes[at].features)[0, 1])
-    whole = _whole(samples, outcomes)
-    for outcome, sample in zip(outcomes, samples, strict=True):
+    whole = _whole(asked, outcomes)
+    for outcome, sample in zip(outcomes, asked, strict=True):
         outcome.document |= {"confidence": outcome.sure, "complete": outcome.cut <= whole}
         outcome.tally = tally(sample.saved.truth, outcome.document)
     return Judged(outcomes, listed, whole)

@@ -104,10 +104,11 @@ def _chains(page: Page, table: BodyTable, texts: list[str], truth: Truth) -> lis
             for text in (record.get("text_start"), *(record.get("text_alts") or []))
             if text
         ]
-        found = [
-            at
-            for at in range(len(texts))
-            if at not in used and any(texts[at].startswith(key) for key in keys)
+        # a short text is taken for the whole post first: many others may begin with it
+        whole = {key for key in keys if len(key) < _KEY}
+        left = [at for at in range(len(texts)) if at not in used]
+        found = [at for at in left if texts[at] in whole] or [
+            at for at in left if any(texts[at].startswith(key) for key in keys)
         ]
         if not found:
             near = [key for key in keys if len(key) >= 8]

@@ -24,7 +24,8 @@ any day gives the same weights."""
 
 class Saved(NamedTuple):
     """A saved page: its file, address, forum software and site, and its true kind and records. A
-    page that is not `measured` is used only for training."""
+    page that is not `measured` is used only for training. `is_variant`: it is a changed copy of
+    another page (see the module `variants`)."""
 
     file: Path
     url: str
@@ -33,13 +34,14 @@ class Saved(NamedTuple):
     truth: Truth
     is_forum: bool
     measured: bool = True
+    is_variant: bool = False
 
 
 def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
     """Yields the pages of a folder with `pages.csv`, `html/` and `truth/`, or of a folder with
     `list.jsonl` but no `pages.csv`, whose pages belong to no forum. Raises FileNotFoundError for a
     folder with neither. With `measured` False, forum pages are marked as used for training only,
-    not for measuring accuracy."""
+    not for measuring accuracy. The column `variant` marks changed copies of other pages."""
     if not (folder / "pages.csv").exists():
         for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
@@ -60,6 +62,7 @@ def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
                 truth,
                 True,
                 measured,
+                bool(row.get("variant")),
             )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.training.reader.fit import FOLDS, LINKS, ROUNDS, Outcome, Sample, counts
+from tests.training.reader.fit import FOLDS, LINKS, ROUNDS, Outcome, Sample, counts, measured
 from tests.training.reader.scoring import FIGURES, by_group
 
 _BINS = 10
@@ -58,7 +58,7 @@ def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
     were read as forum pages."""
     pairs = [
         (sample, outcome)
-        for sample, outcome in zip(samples, outcomes, strict=True)
+        for sample, outcome in zip(measured(samples), outcomes, strict=True)
         if counts(sample)
     ]
     groups = by_group((sample.saved.engine, outcome.tally) for sample, outcome in pairs)
@@ -69,7 +69,7 @@ def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
             kinds[kind] = {"pages": len(asked), **_rounded(by_group(asked)["macro"])}
     others = [
         outcome
-        for sample, outcome in zip(samples, outcomes, strict=True)
+        for sample, outcome in zip(measured(samples), outcomes, strict=True)
         if not sample.saved.is_forum
     ]
     sure = np.asarray([outcome.sure for _, outcome in pairs])

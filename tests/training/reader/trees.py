@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from forums.reading.learned.weights import Forest, Model, Tree
 
@@ -117,7 +118,8 @@ def all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
     that other processes occupy.
     """
     if workers < 2:
-        return [trained(job) for job in jobs]
+        with threadpool_limits(1):
+            return [trained(job) for job in jobs]
     before = os.environ.get(_THREADS)
     os.environ[_THREADS] = "1"
     try:
