@@ -33,6 +33,9 @@ _MAX_CANDIDATES = (
     90,
 )  # largest number of positive and of negative candidates of one page that a model is trained on
 _MAX_MORE_CANDIDATES = (20, 30)  # as _MAX_CANDIDATES, for pages that are used only for training
+# the same for changed copies of pages: with fewer negative ones, texts and links that are none of a
+# record would get higher scores than on the pages themselves
+_MAX_VARIANT_CANDIDATES = (20, 60)
 _MORE = 0.25  # weight of pages that are used only for training (other pages: 1)
 _VARIANT = 0.5  # the same for pages that are changed copies of others
 # the first two page kinds (thread lists, board lists) contain a list, chosen by a model among
@@ -41,6 +44,7 @@ _LISTS = 2
 # further factor for pages used only for training when the page's kind is learned: their texts are
 # random words
 _MORE_KIND = 0.25
+_VARIANT_KIND = 0.5  # the same for changed copies of pages
 # weight of an index page (other pages: 1) in training of the page's kind, because few pages are
 # indexes
 _INDEX = 2.0
@@ -132,6 +136,7 @@ def _candidates(
     for table, known, sample in zip(tables, labels, samples, strict=True):
         kept = []
         mosts = _MAX_CANDIDATES if sample.saved.measured else _MAX_MORE_CANDIDATES
+        mosts = _MAX_VARIANT_CANDIDATES if sample.saved.is_variant else mosts
         for places, most in zip(
             (np.flatnonzero(known > 0), np.flatnonzero(known == 0)), mosts, strict=True
         ):
@@ -180,7 +185,13 @@ def _kinds(samples: Sequence[Sample]) -> Model:
     weights = np.asarray(
         [
             sample.weight
-            * (1.0 if sample.saved.measured or sample.saved.is_variant else _MORE_KIND)
+            * (
+                _VARIANT_KIND
+                if sample.saved.is_variant
+                else 1.0
+                if sample.saved.measured
+                else _MORE_KIND
+            )
             for sample in samples
         ]
     )
@@ -345,7 +356,10 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
 def recipe() -> str:
     """Returns a line with the settings by which the models of the first stage (links and texts) are
     trained; stored scores are valid only for the same line."""
-    return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MAX_CANDIDATES} {_MAX_MORE_CANDIDATES}"
+    return (
+        f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MAX_CANDIDATES}"
+        f" {_MAX_MORE_CANDIDATES} {_MAX_VARIANT_CANDIDATES}"
+    )
 
 
 def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
@@ -371,8 +385,8 @@ def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
 
 def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
     """Trains all models. Returns the weights trained on all pages, and for each measured page its
-    result under models trained without its group. Scores of the first stage that are already set are kept.
-    workers: number of processes.
+    result under models trained without its group. Scores of the first stage that are already set
+    are kept. workers: number of processes.
     """
     if any("links" not in sample.given for sample in samples):
         first_stage(samples, workers)
@@ -388,9 +402,9 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
 
 
 class Judged(NamedTuple):
-    """Cross-validated results of the measured pages (`outcomes`), the candidate lists on them (`listed`),
-    and the largest predicted probability of being incomplete with which a reading still counts as
-    complete (`whole`, see `_whole`).
+    """Cross-validated results of the measured pages (`outcomes`), the candidate lists on all pages
+    (`listed`), and the largest predicted probability of being incomplete with which a reading still
+    counts as complete (`whole`, see `_whole`).
     """
 
     outcomes: list[Outcome]

@@ -394,7 +394,7 @@ SHARES = {"times": 0.6, "words": 0.5, "classes": 0.34, "names": 0.5, "addresses"
 def variants_of(saved: Saved) -> Iterator[tuple[str, Changed]]:
     """Yields variants of a page, each with its file name; those that change nothing are left out,
     and others so that each is made of its share of all pages."""
-    for name, change in VARIANTS.items() if saved.truth["kind"] != "other" else ():
+    for name, change in VARIANTS.items():
         file = f"{name}/{saved.engine}-{saved.file.parent.name}-{saved.file.name}"
         drawn = int(sha256(file.encode()).hexdigest()[:8], 16) / 2**32
         if drawn < SHARES.get(name, 1.0):
