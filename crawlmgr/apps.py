@@ -15,7 +15,7 @@ from django.db import connection
 from django.utils.translation import gettext_lazy as _
 
 from crawlmgr import environment
-from crawlmgr.text import caches
+from crawlmgr.database import caches
 
 
 @register("crawling")

@@ -16,24 +16,28 @@ from django.utils.module_loading import import_string
 from crawlmgr.access import vault
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.crawling import (
-    Crawler,
-    Prepares,
-    Remembers,
-    Stored,
-    UsesHeartbeat,
-    alone_kinds,
-    deadline,
-    own_end_reason,
-    pages_together,
-)
 from crawlmgr.frontier import fetching, frontier, hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.frontier.in_flight_pool import Arrivals, InFlightPool, Landed
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.runs import runs, slices
 from crawlmgr.runs.slices import Heartbeat, Interrupted, shutdown
-from crawlmgr.storing import Found, Held, Outcomes, Storing, ended
+from crawlmgr.storing import (
+    Crawler,
+    Found,
+    Held,
+    Outcomes,
+    Prepares,
+    Remembers,
+    Stored,
+    Storing,
+    UsesHeartbeat,
+    alone_kinds,
+    deadline,
+    ended,
+    own_end_reason,
+    pages_together,
+)
 from crawlmgr.web.http.fetch_pool import calm_collector, switch_rarely
 from crawlmgr.workers import nodes
 
@@ -345,10 +349,10 @@ class _Slice:
                 item.host_id
             ):
                 frontier.release(item, attempt=False)
-            elif (verdict := self.pool.web.verdict(item.url, host, item.payload)) is None:
+            elif (allowed := self.pool.web.robots_allow(item.url, host, item.payload)) is None:
                 self.pool.ask_robots(item)
-            elif not verdict[0]:
-                refused.append((item, UrlState.REFUSED, verdict[1]))
+            elif not allowed[0]:
+                refused.append((item, UrlState.REFUSED, allowed[1]))
             else:
                 self.storing.limit.sent(item.host_id)
                 self.pool.send(item, self.crawler.request(self.run, item))

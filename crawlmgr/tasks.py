@@ -23,10 +23,9 @@ from crawlmgr import engine, jobs
 from crawlmgr.alarms import alarms
 from crawlmgr.archive import archive, offload
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import errors, sql
+from crawlmgr.database import caches, sql
 from crawlmgr.models import Run, RunState
 from crawlmgr.schedule import due
-from crawlmgr.text import caches
 from crawlmgr.upkeep import pruning
 from crawlmgr.workers import nodes, queue
 from crawlmgr.workers.supervisor import group, memory_bytes
@@ -72,9 +71,9 @@ def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
             log.warning(
                 "the end of process %s could not be recorded: %s",
                 process.pid,
-                errors.one_line(error),
+                sql.one_line(error),
             )
-            errors.let_go()
+            sql.let_go()
     if process == guard.monitor:
         os._exit(1)
     _reincarnate(guard, process)
@@ -126,9 +125,9 @@ class _Beat:
             nodes.beat(self.node, self.last, self.pages)
             self.pages = 0
         except DatabaseProblem as error:
-            if not errors.passing(error):
+            if not sql.passing(error):
                 raise
-            errors.let_go()
+            sql.let_go()
 
 
 def run_slice(run_id: int) -> str:
@@ -141,7 +140,7 @@ def run_slice(run_id: int) -> str:
     if engine.shutdown.is_set():
         queue.run_slice(run_id)
         return "shutdown"
-    kind = errors.calmly(
+    kind = sql.calmly(
         lambda: Run.objects.filter(pk=run_id).values_list("kind", flat=True).first(), SYSTEM
     )
     if kind in settings.JOBS:
@@ -151,7 +150,7 @@ def run_slice(run_id: int) -> str:
     caches.free_grown()
     beat.give()
     if state == RunState.RUNNING:
-        errors.calmly(lambda: _go_on(run_id), SYSTEM)
+        sql.calmly(lambda: _go_on(run_id), SYSTEM)
     return state
 
 
@@ -206,11 +205,11 @@ def watch() -> None:
 def prune() -> dict[str, int]:
     """Deletes history that has been kept for long enough, for at most the time of a slice, and
     queues another task for the rest. Returns the number of deleted rows by kind."""
-    done = errors.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
+    done = sql.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
     if done.left:
         queue.prune()
     else:
-        errors.calmly(sql.refresh_statistics, SYSTEM)
+        sql.calmly(sql.refresh_statistics, SYSTEM)
     return done.rows
 
 

@@ -217,8 +217,8 @@ RECORD_KINDS = {
 }
 _VALUES = ("form__action", "url", "fields", *OF_RECORD.values())
 TABLES: dict[str, Table] = {
-    "forms": Table(FORMS, _forms, expand=_form, kinds=FORM_KINDS),
-    "queries": Table(QUERIES, _queries, OF_QUERY, _query, kinds=QUERY_KINDS),
+    "forms": Table(FORMS, _forms, expand=_form, column_types=FORM_KINDS),
+    "queries": Table(QUERIES, _queries, OF_QUERY, _query, column_types=QUERY_KINDS),
     "records": Table(
         RECORDS,
         _records_of,

@@ -302,10 +302,10 @@ def fields_of(site: int | None) -> list[str]:
     """Returns the fields of the newest records, of one site or of all, most frequent first, except
     those that only repeat the address."""
     rows = Record.objects.filter(source_id=site) if site else Record.objects.all()
-    return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MAX_FIELDS)
+    return shown_fields(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MAX_FIELDS)
 
 
-def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
+def shown_fields(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
     """Returns the fields that most of these records have, except those that only repeat the
     record's address; at most `most`."""
     counts: Counter[str] = Counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crawlmgr.web.pages.forms import Submission, default_button, entries, submission
-from deepweb.forms.classifier import Verdict
+from deepweb.forms.classifier import Classification
 from deepweb.forms.field_roles import FieldRole
 from deepweb.forms.types import FormType
 from deepweb.search_forms import Form, FormField
@@ -37,7 +37,7 @@ def fill(
     return submission(method, action, entries(form.fields, bound, button, charset), charset)
 
 
-def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
+def refusal(form: Form, classification: Classification, released: bool) -> str | None:
     """Returns the code of the reason why a form must not be submitted; None if it may be.
     Conditions:
 
@@ -47,18 +47,18 @@ def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
     - A POST form is released, has a confidence of at least 0.8, no text area and the usual
       encoding.
     """
-    if verdict.type is not FormType.SEARCH:
+    if classification.type is not FormType.SEARCH:
         return "not_search"
     if form.of_kind("password", "file") or any(field.role in _PERSONAL for field in form.fields):
         return "personal_fields"
-    if not verdict.searchable:
+    if not classification.searchable:
         return "nothing_to_fill"
-    if verdict.confidence < SURE and not released:
+    if classification.confidence < SURE and not released:
         return "unsure"
     if form.method == "post":
         if form.of_kind("textarea"):
             return "post_textarea"
-        if verdict.confidence < POST_CONFIDENCE:
+        if classification.confidence < POST_CONFIDENCE:
             return "post_unsure"
         if "urlencoded" not in form.enctype:
             return "post_encoding"

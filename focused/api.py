@@ -13,7 +13,7 @@ from ninja import Router, Schema
 from crawlmgr.api import api, changes
 from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
-from focused.judge.definition import read_seeds
+from focused.judge.relevance import read_seeds
 from focused.models import Topic, TopicRun
 from focused.strategies import strategy_class
 from focused.topic import topics

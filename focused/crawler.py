@@ -22,9 +22,9 @@ from crawlmgr.web.pages import documents
 from crawlmgr.web.pages.tree import READ_IN_PART
 from crawlmgr.web.url import host_key, url_hash
 from focused.graph import MemoryGraph
-from focused.judge.judge import FIRST, GROWTH
+from focused.judge.probability import FIRST, GROWTH
 from focused.models import TopicPage, TopicRun
-from focused.run import sessions, stored_pages
+from focused.run import archived_pages, sessions, stored_pages
 from focused.run.parse import Draft, run_stages
 from focused.run.sessions import Session
 from focused.run.stored_pages import EDITED
@@ -124,7 +124,7 @@ class TopicCrawler:
             page = archive.latest(item.url)
             session = self.session(run)
             return (
-                sessions.draft_of(page, session.parser, session.options)
+                archived_pages.draft_of(page, session.parameters.parser, session.parameters.options)
                 if page is not None
                 else None
             )
@@ -133,7 +133,7 @@ class TopicCrawler:
         draft = Draft(
             response.url, response.body, response.content_type, response.header("refresh") or ""
         )
-        return run_stages(sessions.read_stages(), draft, self.session(run).parser)
+        return run_stages(archived_pages.read_stages(), draft, self.session(run).parameters.parser)
 
     def store(
         self,
@@ -163,7 +163,7 @@ class TopicCrawler:
                 links=self._follow(run, session, now), state=UrlState.FAILED, reason=problem
             )
         outcome = stored_pages.arrived(session, item.url, reading, now)
-        session.addresses[item.url] = item.pk
+        session.progress.addresses[item.url] = item.pk
         sitemaps = stored_pages.wanted(session, item, outcome.relevant)
         links = [*sitemaps, *self._follow(run, session, now)]
         if outcome.kind == TopicPage.Kind.SAME:
@@ -193,7 +193,7 @@ class TopicCrawler:
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)
-        for url in list(session.outstanding):
+        for url in list(session.outstanding.why):
             known = (
                 Url.objects.filter(run=run, key_hash=url_hash(url))
                 .values_list("state", "reason")
@@ -206,11 +206,11 @@ class TopicCrawler:
             if reason := self._over(run, session, now):
                 return reason
             chosen = session.choose()
-            waiting = list(session.outstanding)
+            waiting = list(session.outstanding.why)
             missing = [url for url in waiting if not self._recall(run, session, url, now)]
             if missing:
                 return self._links(session, missing)
-            if not chosen and session.exhausted:
+            if not chosen and session.outstanding.exhausted:
                 return session.walk.strategy.ending()
             taken += max(1, len(waiting))
             if taken >= RECALL_PAGES:
@@ -230,15 +230,15 @@ class TopicCrawler:
         "requests" (see MOST_REQUESTS); "" if none is. If one is, removes the addresses that wait in
         the frontier."""
         self._settle(session, now)
-        options = session.options
+        options = session.parameters.options
         reason = ""
         if options.relevant and self._found(session) >= options.relevant:
             reason = "relevant"
         elif (until := self.deadline(run)) is not None and now >= until:
             reason = "minutes"
-        elif session.asked >= options.pages:
+        elif session.progress.asked >= options.pages:
             reason = "pages"
-        elif session.requests >= MOST_REQUESTS * options.pages:
+        elif session.progress.requests >= MOST_REQUESTS * options.pages:
             reason = "requests"
         if reason:
             frontier.drop(run.pk, now, f"budget {reason}")
@@ -247,17 +247,21 @@ class TopicCrawler:
     def _found(self, session: Session) -> int:
         """Returns the number of pages on topic: by the topic's own threshold, else as estimated
         from marks, 0 as long as these are too few."""
-        if session.topic.threshold is not None:
-            return session.row.relevant
-        return session.row.found or 0
+        if session.parameters.topic.threshold is not None:
+            return session.progress.row.relevant
+        return session.progress.row.found or 0
 
     def _settle(self, session: Session, now: datetime) -> None:
         """Evaluates the marks of the run and of earlier ones again, after further marks or when the
         run has grown by a quarter; later pages are judged by the result."""
-        row, due = session.row, GROWTH * session.settled + FIRST
-        if session.settled < 0 or (session.topic.marked or row.harvest) and row.pages >= due:
+        row, due = session.progress.row, GROWTH * session.progress.settled + FIRST
+        if (
+            session.progress.settled < 0
+            or (session.parameters.topic.marked or row.harvest)
+            and row.pages >= due
+        ):
             marks.settle(row)
-            session.settled = row.pages
+            session.progress.settled = row.pages
             if line := row.harvest.get("line"):
                 stored_pages.edited(session, {"line": line}, now)
 
@@ -266,9 +270,9 @@ class TopicCrawler:
         as links for the frontier; [] if a budget is used up. First applies the operator's edits of
         the run. Chosen pages that the archive has are processed at once, until enough addresses for
         the network are chosen or FOLLOW_PAGES were taken."""
-        if session.edited:
+        if session.progress.edited:
             self._edits(session, now)
-        if session.options.source == "net":
+        if session.parameters.options.source == "net":
             return [] if self._over(run, session, now) else self._links(session, session.choose())
         missing: list[str] = []
         taken = 0
@@ -285,7 +289,7 @@ class TopicCrawler:
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
         for change in edits:
             stored_pages.edited(session, change, now)
-            session.settled = -1 if "marks" in change else session.settled
+            session.progress.settled = -1 if "marks" in change else session.progress.settled
             for host in change.get("without_hosts", ()):
                 for found in Host.objects.filter(key=host):
                     frontier.drop(session.run_id, now, "dropped_host", host=found)
@@ -297,14 +301,14 @@ class TopicCrawler:
         """
         links = []
         for url in urls:
-            why = session.outstanding[url]
+            why = session.outstanding.why[url]
             node = session.graph.node(url)
             depth, parent = (
                 (node.depth if node is not None else 0),
                 self._found_on(session, why.get("parent")),
             )
-            session.chosen += 1
-            place = -float(session.chosen)
+            session.outstanding.chosen += 1
+            place = -float(session.outstanding.chosen)
             links.append(
                 NewUrl(
                     url, "page", payload={"why": why}, depth=depth, priority=place, parent_id=parent
@@ -319,12 +323,12 @@ class TopicCrawler:
         if it is unknown."""
         if not parent:
             return None
-        if parent not in session.addresses:
+        if parent not in session.progress.addresses:
             rows = sql.fetch(_FOUND_ON, (session.run_id, url_hash(parent)))
             if not rows:
                 return None
-            session.addresses[parent] = rows[0][0]
-        return session.addresses[parent]
+            session.progress.addresses[parent] = rows[0][0]
+        return session.progress.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
         """Takes the page of an address from the archive and processes it. Returns False if the
@@ -333,7 +337,7 @@ class TopicCrawler:
         - "net": always False. "mixed": False without a page, or if it is older than `fresh_days`
           (0: of any age).
         - "archive": an address without a page is counted as failed."""
-        options = session.options
+        options = session.parameters.options
         if options.source == "net":
             return False
         since = (
@@ -348,7 +352,7 @@ class TopicCrawler:
             stored_pages.failed(session, url, "not_in_archive", now)
             self._count(run, failed=1)
             return True
-        draft = sessions.draft_of(page, session.parser, options)
+        draft = archived_pages.draft_of(page, session.parameters.parser, options)
         if draft is None or draft.problem or draft.content is None:
             stored_pages.failed(
                 session, url, draft.problem if draft is not None else "not_in_archive", now

@@ -133,8 +133,8 @@ class UrlGraph(Protocol):
         """Returns the stored links of a page; an empty sequence if none were stored."""
 
 
-def beginning(url: str) -> str:
-    """Returns the beginning of an address up to and including the "/" that begins its path: scheme
+def origin(url: str) -> str:
+    """Returns the origin of an address, up to and including the "/" that begins its path: scheme
     and host."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
@@ -170,7 +170,7 @@ class MemoryGraph:
         if node is None:
             node = self._nodes[url] = Node(url, depth, parent)
             if self._site is None:
-                self._site = beginning(url)
+                self._site = origin(url)
             elif self._site and not url.startswith(self._site):
                 self._site = ""
         elif depth < node.depth and node.state < State.FETCHED:

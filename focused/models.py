@@ -121,7 +121,7 @@ class TopicRun(models.Model):
     memory continues only from a step that it knows. `edits` are changes by the operator that are
     not carried out yet. `strategy_state` and `frequencies` (document frequencies, compressed) allow
     a run with its graph in the database to continue without its pages. `judge` is the version of
-    the learning judge at the run's beginning (see `focused.judge.feedback.VERSION`).
+    the learning judge at the run's beginning (see `focused.judge.probability.VERSION`).
 
     `harvest_rate` is the estimated share of pages on topic, null as long as the marks are too few.
     `harvest` holds what the marks say besides (see `focused.topic.marks`): the number of `marks`,

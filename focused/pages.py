@@ -119,7 +119,7 @@ WORD_BITS = 20
 class HashedWords(NamedTuple):
     """The distinct words of a text as two parallel arrays: for each word its number (the lowest 20
     bits of its CRC-32), and 1 + ln of its number of occurrences. The relevance feedback
-    (`focused.judge.feedback`) uses them to learn from many pages.
+    (`focused.judge.probability`) uses them to learn from many pages.
     """
 
     numbers: NDArray[np.uint32]

@@ -22,14 +22,14 @@ TREE_LIMIT = 60
 PAGE = TopicPage.Kind.PAGE
 
 
-def listed() -> QuerySet[Topic]:
+def for_lists() -> QuerySet[Topic]:
     """Returns a query of all topics with only the columns that lists show."""
     return Topic.objects.only("id", "name", "strategy", "interval_seconds", "next_run", "added")
 
 
 def first_topics(most: int) -> list[Topic]:
     """Returns the first `most` topics by name, each with its newest run (see `with_last_runs`)."""
-    return with_last_runs(list(listed().order_by("name", "id")[:most]))
+    return with_last_runs(list(for_lists().order_by("name", "id")[:most]))
 
 
 def with_last_runs(topics: Sequence[Topic]) -> list[Topic]:
@@ -122,13 +122,13 @@ def fetched_since(run: Run, since: datetime) -> int:
 
 class Reason(NamedTuple):
     """Why a page was fetched at that point of the run: `number` is its position in the run, from 0;
-    `relevant` tells whether it turned out relevant; `parts` are the components, by name, of the
-    score that its link had.
+    `relevant` tells whether it turned out relevant; `score_parts` are the components, by name, of
+    the score that its link had.
     """
 
     number: int
     relevant: bool
-    parts: Mapping[str, float]
+    score_parts: Mapping[str, float]
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
@@ -170,7 +170,7 @@ def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
     return [found[pk] for pk in ids if pk in found]
 
 
-def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
+def path_from_seed(page: TopicPage, limit: int = 50) -> list[TopicPage]:
     """Returns the path of pages from a seed to `page`, both included, found by following each
     page's parent. Of a path of more than `limit` pages, returns the last `limit`.
     """

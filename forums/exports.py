@@ -106,7 +106,7 @@ TABLES: dict[str, Table] = {
         tuple(BOARDS),
         _boards,
         tuple(BOARDS.values()),
-        kinds=_kinds(
+        column_types=_kinds(
             times="last_visit next_visit",
             integers="threads posts interval_seconds",
             booleans="enabled",
@@ -116,7 +116,7 @@ TABLES: dict[str, Table] = {
         tuple(THREADS),
         _threads,
         tuple(THREADS.values()),
-        kinds=_kinds(
+        column_types=_kinds(
             times="created last_reply first_seen fetched_at gone_at",
             integers="replies posts",
             booleans="pinned",
@@ -128,7 +128,7 @@ TABLES: dict[str, Table] = {
         tuple(POSTS),
         _posts,
         tuple(POSTS.values()),
-        kinds=_kinds(times="posted first_seen edited_at gone_at", integers="page position"),
+        column_types=_kinds(times="posted first_seen edited_at gone_at", integers="page position"),
         day="posted",
         site="thread_url",
     ),
@@ -136,7 +136,7 @@ TABLES: dict[str, Table] = {
         tuple(VISITS),
         _visits,
         tuple(VISITS.values()),
-        kinds=_kinds(
+        column_types=_kinds(
             times="started finished",
             integers=(
                 "list_pages requests bytes new updated unchanged fetched changed posts_new"

@@ -23,7 +23,7 @@ from django.test import Client
 from crawlmgr import engine
 from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run, RunState
-from focused.run import sessions
+from focused.run import archived_pages, sessions
 from focused.topic import topics
 from forums.models import Post, Site
 from forums.sites import sites
@@ -90,7 +90,7 @@ def now() -> datetime:
 def nothing_is_remembered() -> None:
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
 
 
 @pytest.fixture

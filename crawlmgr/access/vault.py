@@ -89,7 +89,7 @@ def unreadable(secret: str = "") -> list[str]:
     return list(found)
 
 
-def told(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Returns the names of what is encrypted, ten at most, after their number."""
     rest = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return f"{len(names)} ({'; '.join(names[:10])}{rest})"
@@ -101,7 +101,7 @@ def loss(problem: str) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Django's, about a query before the start is complete
             names = unreadable()
-        sealed = told(names) if names else "none"
+        sealed = name_list(names) if names else "none"
     except DatabaseError:
         sealed = "unknown, because the database does not answer"
     return (

@@ -39,14 +39,14 @@ DAY_TICKS = [
 class Series:
     """One series of a chart, drawn as bars unless an option says otherwise: `line` draws a line,
     `points` a line with marked values, `dashed` a dashed line, `ticks` short vertical strokes,
-    `dots` a dot for each value. With `second` the values belong to the axis at the right."""
+    `dots` a dot for each value. With `second_axis` the values belong to the axis at the right."""
 
     name: str
     x: Sequence[Any]
     y: Sequence[float | None]
     colour: str
     line: bool = False
-    second: bool = False
+    second_axis: bool = False
     points: bool = False
     ticks: bool = False
     dashed: bool = False
@@ -97,7 +97,7 @@ def chart(
         layout["xaxis"].update(tickformatstops=[], tickformat=ticks)
     if each:
         layout["xaxis"].update(tickmode="linear", dtick=1, tickangle=-45)
-    if _few_whole([one for one in series if not one.second]):
+    if _few_whole([one for one in series if not one.second_axis]):
         layout["yaxis"].update(tickmode="linear", dtick=1)
     figure = go.Figure([_trace(one) for one in series], layout=layout)
     legend = [(one.name, one.colour) for one in series] if len(series) > 1 else []
@@ -117,7 +117,7 @@ def _few_whole(series: Sequence[Series]) -> bool:
 def _trace(one: Series) -> Any:
     # names come from crawled pages, and Plotly would interpret markup and %{…} in them
     hover = "%{y:,.4~r}<extra>" + escape(one.name).replace("%", "%&#8203;") + "</extra>"
-    axis = {"yaxis": "y2"} if one.second else {}
+    axis = {"yaxis": "y2"} if one.second_axis else {}
     x = [value.isoformat() if hasattr(value, "isoformat") else value for value in one.x]
     if one.ticks:
         mark = {

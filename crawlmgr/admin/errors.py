@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 from unfold.settings import get_config
 
 from crawlmgr.archive.warc_files import Unreachable
-from crawlmgr.database import caches, errors
+from crawlmgr.database import caches, sql
 
 log = logging.getLogger("crawlmgr.desk")
 API = "/api/"
@@ -125,13 +125,13 @@ def _of_stores(error: BaseException | None) -> Problem | None:
             )
             return Problem(_("The archive's file store does not respond"), text, "cloud_off")
         if isinstance(error, DatabaseProblem):
-            if errors.full(error) and not _not_opened(error):
+            if sql.full(error) and not _not_opened(error):
                 text = _(
                     "The database cannot write. Runs are paused and continue once disk space is"
                     " freed."
                 )
                 return Problem(_("The disk is full"), text, "hard_drive")
-            if errors.passing(error):
+            if sql.passing(error):
                 text = _(
                     "Another process is using the database, or the database server is unavailable"
                     " or starting. This is temporary; stored data is safe."
@@ -234,7 +234,7 @@ def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
         log.warning(
             "the error page for status %s is rendered without the desk's frame: %s",
             context["status"],
-            errors.one_line(error),
+            sql.one_line(error),
         )
         return None
 

@@ -187,9 +187,9 @@ def lines(
             change,
             [
                 (
-                    name(one.way, change.before if one.new is None else change.after),
-                    displayed(value(one.way, one.old)),
-                    displayed(value(one.way, one.new)),
+                    name(one.path, change.before if one.new is None else change.after),
+                    displayed(value(one.path, one.old)),
+                    displayed(value(one.path, one.new)),
                 )
                 for one in settings_history.differences(change.before, change.after)
             ],

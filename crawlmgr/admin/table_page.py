@@ -154,7 +154,7 @@ class Asked:
         ]
         return [(name, value) for name, value in state if value and name not in without]
 
-    def heads(self) -> list[Head]:
+    def headers(self) -> list[Head]:
         column, order = self.sorted_by
         found = []
         for one in self.columns:
@@ -220,7 +220,7 @@ class Shown:
     strings of its links."""
 
     name: str
-    heads: list[Head]
+    headers: list[Head]
     orders: list[tuple[str, str, bool]]
     lines: list[Line]
     slice: ListPage
@@ -320,7 +320,7 @@ def _shown(
     order_of = [*asked.columns, *(one for one in table.columns if one.name not in on)]
     return Shown(
         table.name,
-        asked.heads(),
+        asked.headers(),
         asked.orders(),
         lines,
         part,

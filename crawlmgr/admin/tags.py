@@ -82,7 +82,7 @@ def ago(value: datetime | None) -> str:
 
 
 @register.filter
-def likely(value: datetime | None, until: datetime | None) -> str:
+def predicted(value: datetime | None, until: datetime | None) -> str:
     """Formats when something is due: a time, or with `until` the period in which it will probably
     happen."""
     if value is None or until is None:

@@ -266,7 +266,7 @@ def import_file(
                 place = writer.copy(record)
                 if is_page(record):
                     rows.append(_imported(record, place, now))
-                    pages += not rows[-1].failure or bool(rows[-1].cut)
+                    pages += not rows[-1].failure or bool(rows[-1].truncated)
                     if len(rows) % batch == 0:
                         yield pages
         finally:
@@ -298,12 +298,12 @@ def is_page(record: WarcRecord) -> bool:
 
 def _left_out(record: WarcRecord) -> list[Skipped]:
     """Returns what an import cannot take of a record."""
-    if record.cut:
+    if record.bytes_left_out:
         reason = f"{record.url or record.type}: what is beyond {PAGE_BYTES} bytes is left out"
-        return [Skipped(record.offset, record.cut, reason)]
-    if is_page(record) and record.trouble:
+        return [Skipped(record.offset, record.bytes_left_out, reason)]
+    if is_page(record) and record.problem:
         size = record.length or len(record.block)
-        return [Skipped(record.offset, size, f"{record.url} cannot be read: {record.trouble}")]
+        return [Skipped(record.offset, size, f"{record.url} cannot be read: {record.problem}")]
     return []
 
 
@@ -314,9 +314,9 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
     except UrlError:
         address = told
     failure: Failure | str = ""
-    if record.trouble:
+    if record.problem:
         failure = Failure.bomb if record.payload else Failure.bad_encoding
-    elif record.cut:
+    elif record.bytes_left_out:
         failure = Failure.too_large
     return Page(
         run=None,
@@ -329,9 +329,9 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
         failure=str(failure),
         content_type=_bare(record.content_type)[:100],
         title=_bare(page_title(record.text))[:500] if "html" in record.content_type.lower() else "",
-        digest="" if record.cut else _bare(record.digest)[:40],
+        digest="" if record.bytes_left_out else _bare(record.digest)[:40],
         received_bytes=len(record.block),
-        cut="body" if failure and record.payload else "",
+        truncated="body" if failure and record.payload else "",
         fetched_at=record.date or now,
         warc_offset=place[0],
         warc_length=place[1],
@@ -399,7 +399,7 @@ def close_left(now: datetime) -> int:
     after a day."""
     folder = Path(settings.ARCHIVE_DIR)
     closed = 0
-    for row in WarcFile.objects.filter(closed=None, place="", imported=False):
+    for row in WarcFile.objects.filter(closed=None, object_url="", imported=False):
         path = warc_files.path_of(row)
         if path.exists() and is_left(path):
             report = check_file(path)
@@ -446,7 +446,7 @@ def check(*, quick: bool = False) -> dict[str, Any]:
                     "records": records or row.records,
                     "pages": pages,
                     "problem": problem,
-                    "skipped": [one.told() for one in skipped],
+                    "skipped": [one.as_json() for one in skipped],
                 }
             )
     return {"ok": not any(f["problem"] for f in files), "files": files}

@@ -68,7 +68,7 @@ def _states() -> list[tuple[str, str]]:
 
 def _in_state(rows: Rows, code: str) -> Rows:
     if code == "store":
-        return rows.exclude(place="")
+        return rows.exclude(object_url="")
     return (
         rows.filter(imported=True)
         if code == "imported"
@@ -123,7 +123,7 @@ TABLE = Table(
         Column(
             "place",
             gettext_lazy("File store address"),
-            lambda file: file.place,
+            lambda file: file.object_url,
             look="one",
             usual=False,
         ),

@@ -26,7 +26,7 @@ class Moved(NamedTuple):
     moved: int
     bytes: int
     damaged: int
-    trouble: str
+    error: str
 
 
 def waiting() -> bool:
@@ -56,7 +56,9 @@ def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
         except object_store.Unreachable as error:
             _tell("store_away", str(error), now)
             return Moved(moved, size, damaged, str(error))
-        if WarcFile.objects.filter(pk=file.pk, place="").update(place=address, bytes=there):
+        if WarcFile.objects.filter(pk=file.pk, object_url="").update(
+            object_url=address, bytes=there
+        ):
             moved, size = moved + 1, size + there
             log.info("%s", address, extra={"event": "file_moved", "bytes": there})
         path.unlink(missing_ok=True)
@@ -68,7 +70,7 @@ def _movable() -> Iterator[WarcFile]:
     A file found damaged is skipped for a day."""
     rows = {
         file.name: file
-        for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")
+        for file in WarcFile.objects.filter(object_url="", name__in=_names()).order_by("pk")
     }
     for file in rows.values():
         path = warc_files.path_of(file)
@@ -83,7 +85,7 @@ def _movable() -> Iterator[WarcFile]:
 def _leftovers() -> Iterator[WarcFile]:
     """Yields files that are in the object store and still in the archive folder, because a move was
     killed before it deleted the local copy."""
-    yield from WarcFile.objects.filter(name__in=_names()).exclude(place="")
+    yield from WarcFile.objects.filter(name__in=_names()).exclude(object_url="")
 
 
 def _names() -> list[str]:
@@ -107,7 +109,7 @@ def _whole(file: WarcFile, now: datetime) -> bool:
 def _drop_copy(file: WarcFile) -> None:
     path = warc_files.path_of(file)
     try:
-        if path.exists() and object_store.size(file.place) == path.stat().st_size:
+        if path.exists() and object_store.size(file.object_url) == path.stat().st_size:
             path.unlink(missing_ok=True)
     except object_store.Unreachable as error:
         log.warning("%s", error)

@@ -1,5 +1,6 @@
 """Locates and opens WARC files. A file is in the archive folder of the machine that wrote it
-(`WarcFile.place` is "") or, once it was moved, in an object store (`place` is its address there).
+(`WarcFile.object_url` is "") or, once it was moved, in an object store (`object_url` is its address
+there).
 """
 
 from __future__ import annotations
@@ -51,22 +52,23 @@ def path_of(file: WarcFile) -> Path:
 
 def _moved(file: WarcFile) -> bool:
     """Tells whether a file that was not found in the folder has been moved to the object store
-    since its row was read; if so, stores its address in `file.place`."""
-    if file.place or file.pk is None:
+    since its row was read; if so, stores its address in `file.object_url`."""
+    if file.object_url or file.pk is None:
         return False
-    file.place = WarcFile.objects.filter(pk=file.pk).values_list("place", flat=True).first() or ""
+    stored = WarcFile.objects.filter(pk=file.pk).values_list("object_url", flat=True)
+    file.object_url = stored.first() or ""
     if (
-        not file.place and settings.ARCHIVE_STORE
+        not file.object_url and settings.ARCHIVE_STORE
     ):  # a transaction that began before the move still sees the old row
         address = object_store.address_for(file.name)
-        file.place = address if object_store.size(address) is not None else ""
-    return bool(file.place)
+        file.object_url = address if object_store.size(address) is not None else ""
+    return bool(file.object_url)
 
 
 def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
     """Returns bytes of a WARC file, None if it is missing or too short. Raises Unreachable if the
     object store does not respond."""
-    if not file.place:
+    if not file.object_url:
         try:
             with path_of(file).open("rb") as source:
                 source.seek(offset)
@@ -77,7 +79,7 @@ def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
                 return None
         except (OSError, ValueError):
             return None
-    return object_store.piece(file.place, offset, length)
+    return object_store.piece(file.object_url, offset, length)
 
 
 def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None:
@@ -85,7 +87,7 @@ def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None
     its gzip member, None if unknown. Raises WarcError if there is no record at that position,
     Unreachable if the object store does not respond.
     """
-    if not file.place:
+    if not file.object_url:
         try:
             return read_record(path_of(file), offset)
         except FileNotFoundError:
@@ -94,16 +96,16 @@ def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None
         except (OSError, ValueError):
             return None
     if not length:
-        there = object_store.size(file.place)
+        there = object_store.size(file.object_url)
         length = 0 if there is None else min(there - offset, LONGEST_RECORD_BYTES)
-    data = object_store.piece(file.place, offset, length) if length > 0 else None
+    data = object_store.piece(file.object_url, offset, length) if length > 0 else None
     return None if data is None else record_of(data, offset)
 
 
 def size(file: WarcFile) -> int | None:
     """Returns the size of a file in bytes; None if it is missing. Raises Unreachable if the object
     store cannot be reached."""
-    if not file.place:
+    if not file.object_url:
         try:
             return path_of(file).stat().st_size
         except FileNotFoundError:
@@ -111,14 +113,14 @@ def size(file: WarcFile) -> int | None:
                 return None
         except (OSError, ValueError):
             return None
-    return object_store.size(file.place)
+    return object_store.size(file.object_url)
 
 
 def open_file(file: WarcFile) -> BinaryIO | None:
     """Opens a WARC file for reading; None if it is missing. A file in the object store is first
     copied to a temporary file. The caller closes the result. Raises Unreachable if the object store
     cannot be reached."""
-    if not file.place:
+    if not file.object_url:
         try:
             return path_of(file).open("rb")
         except FileNotFoundError:
@@ -126,13 +128,13 @@ def open_file(file: WarcFile) -> BinaryIO | None:
                 return None
         except (OSError, ValueError):
             return None
-    return object_store.fetch(file.place)
+    return object_store.fetch(file.object_url)
 
 
 def local(file: WarcFile, folder: Path) -> Path | None:
     """Returns a local path of a WARC file, which is copied into `folder` if it is in the object
     store; None if it is missing. Raises Unreachable if the object store does not respond."""
-    if not file.place and (path := path_of(file)).exists():
+    if not file.object_url and (path := path_of(file)).exists():
         return path
     source = open_file(file)
     if source is None:
@@ -146,8 +148,8 @@ def local(file: WarcFile, folder: Path) -> Path | None:
 def remove(file: WarcFile) -> None:
     """Deletes a WARC file, then its row in the database; if the process is killed in between, it
     can be called again. Raises Unreachable."""
-    if file.place:
-        object_store.remove(file.place)
+    if file.object_url:
+        object_store.remove(file.object_url)
     with suppress(ValueError):  # a name that leads out of the folder is no file of the archive
         path_of(file).unlink(missing_ok=True)
     file.delete()

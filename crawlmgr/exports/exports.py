@@ -57,7 +57,7 @@ class Table:
     `query` returns the filtered objects. `values`: Django look-ups that are read for each object;
     if empty, the object itself is read. `expand` makes an object's rows for the given columns from
     what was read; None: the values are its only row. `columns` are always present; `found` returns
-    all columns if they depend on the data. `kinds`: the type of each column that is not text
+    all columns if they depend on the data. `column_types`: the type of each column that is not text
     ("time", "integer", "real" or "boolean"). `plain`: a table with the same rows and fixed columns,
     for API clients that read page by page. `day`, `site`: the columns with the time and the address
     by which rows can be partitioned ("" for none).
@@ -68,7 +68,7 @@ class Table:
     values: Sequence[str] = ()
     expand: Callable[[Any, Sequence[str]], Iterable[Sequence[Any]]] | None = None
     found: Callable[[Filter], Sequence[str]] | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    column_types: Mapping[str, str] = field(default_factory=dict)
     chunk: int = CHUNK
     plain: Table | None = None
     day: str = ""
@@ -167,9 +167,9 @@ PAGES = {
             "received_bytes",
             "elapsed_seconds",
             "failure",
-            "cut",
         )
     },
+    "cut": "truncated",
     "warc": "warc__name",
     "warc_offset": "warc_offset",
 }
@@ -231,17 +231,22 @@ _RUN_KINDS = {
 }
 TABLES: dict[str, Table] = {
     "pages": Table(
-        tuple(PAGES), _pages, tuple(PAGES.values()), kinds=_PAGE_KINDS, day="fetched_at", site="url"
+        tuple(PAGES),
+        _pages,
+        tuple(PAGES.values()),
+        column_types=_PAGE_KINDS,
+        day="fetched_at",
+        site="url",
     ),
     "links": Table(
         ("from_url", "to_url", "anchor", "relevance", "depth"),
         _pages_with_links,
         expand=_links_of,
         chunk=200,
-        kinds={"relevance": "real", "depth": "integer"},
+        column_types={"relevance": "real", "depth": "integer"},
         site="from_url",
     ),
-    "runs": Table(RUNS, _runs, RUNS, kinds=_RUN_KINDS),
+    "runs": Table(RUNS, _runs, RUNS, column_types=_RUN_KINDS),
 }
 
 
@@ -368,7 +373,9 @@ def write_file(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        writer = writers.opened(fmt, folder, table, header, tables()[table].kinds, bom=shape.bom)
+        writer = writers.opened(
+            fmt, folder, table, header, tables()[table].column_types, bom=shape.bom
+        )
         try:
             while batch := list(islice(rows, formats.AT_A_TIME)):
                 writer.add(batch)
@@ -458,17 +465,17 @@ def write(
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        lake = _Lake(part, known[table], chosen)
-        for count in lake.fill():
+        partitioned = _PartitionedFolder(part, known[table], chosen)
+        for count in partitioned.fill():
             progress(count)
         manifest = {
             "table": table,
             "filter": chosen.as_json(),
             "written": now.isoformat(),
-            "rows": sum(file["rows"] for file in lake.files),
-            "columns": list(lake.header),
+            "rows": sum(file["rows"] for file in partitioned.files),
+            "columns": list(partitioned.header),
             "partitions": ["day", "site"],
-            "files": lake.files,
+            "files": partitioned.files,
         }
         (part / MANIFEST).write_text(
             json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
@@ -479,7 +486,7 @@ def write(
     return manifest
 
 
-class _Lake:
+class _PartitionedFolder:
     """Collects rows by partition (day and site) until they are written to a file, and lists the
     files written."""
 
@@ -531,7 +538,7 @@ class _Lake:
         pieces.mkdir()
         target = place / f"part-{self.parts[key]}.parquet"
         try:
-            writer = ParquetWriter(pieces, self.header, self.table.kinds, {})
+            writer = ParquetWriter(pieces, self.header, self.table.column_types, {})
             writer.add(rows)
             writer.finish(target, lambda: None)
         finally:

@@ -359,21 +359,21 @@ class ExportJob:
         )
         self.table, self.format = str(parameters["table"]), str(parameters["format"])
         self.shape = exports.Shape(tuple(parameters["columns"]), bool(parameters["bom"]))
-        self.place = folder(run.target or 0)
+        self.folder = folder(run.target or 0)
         ending = "warc.gz" if self.format == WARC else self.format
         self.name = f"{self.table}-{run.created.astimezone(UTC):%Y%m%d-%H%M%S}-{run.pk}.{ending}"
-        self.work = self.place / f"work-{run.pk}"
+        self.work = self.folder / f"work-{run.pk}"
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
         export = Export.objects.filter(pk=self.run.target).first()
         if export is None:
-            shutil.rmtree(self.place, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
             return "removed"
         done = self.run.result
         if "file" in done:
             return "exported"
         exports.spare_memory()
-        lost = not self.work.is_dir() and not (self.place / self.name).exists()
+        lost = not self.work.is_dir() and not (self.folder / self.name).exists()
         self.work.mkdir(parents=True, exist_ok=True)
         with _alone(self.work / "lock", pulse):
             if "until" not in done or lost:
@@ -447,7 +447,7 @@ class ExportJob:
 
     def _writer(self, done: dict[str, Any]) -> writers.Writer:
         header = list(self.shape.columns) or done["columns"]
-        kinds = exports.tables()[self.table].kinds
+        kinds = exports.tables()[self.table].column_types
         bom, state = self.shape.bom, done["writer"]
         try:
             return writers.opened(
@@ -457,7 +457,7 @@ class ExportJob:
             raise _Gone from None
 
     def _finish(self, export: Export, pulse: Pulse) -> Callable[[], None]:
-        done, path = dict(self.run.result), self.place / self.name
+        done, path = dict(self.run.result), self.folder / self.name
         if not path.exists():
             self._whole(path, done, pulse)
         about = {

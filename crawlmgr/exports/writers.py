@@ -142,7 +142,7 @@ class ParquetWriter:
             from pyarrow import parquet
 
             pa = _arrow()
-        self.pa, self.parquet, self.folder, self.columns, self.kinds = (
+        self.pa, self.parquet, self.folder, self.columns, self.column_types = (
             pa,
             parquet,
             folder,
@@ -181,7 +181,7 @@ class ParquetWriter:
         self.writer.write_batch(self.pa.record_batch(arrays, schema=self.schema))
 
     def _column(self, name: str, values: Sequence[Any]) -> Any:
-        kind = self.kinds.get(name)
+        kind = self.column_types.get(name)
         if kind is None:
             return self.pa.array(map(plain, values), self.types[name])
         if kind == "integer":
@@ -276,8 +276,8 @@ def opened(
     state: Mapping[str, Any] | None = None,
 ) -> Writer:
     """Returns the writer of a format, which writes in the existing `folder`; with `state`, the
-    result of `kept`, it continues a file. `kinds` are the types of columns. `bom` applies to CSV
-    only. Raises KeyError for an unknown format.
+    result of `kept`, it continues a file. `column_types` are the types of columns. `bom`
+    applies to CSV only. Raises KeyError for an unknown format.
     """
     before = dict(state or {})
     if fmt == "sqlite":

@@ -41,7 +41,7 @@ def _asked_to_wait() -> str:
     return format_html(' <span class="badge warn">{}</span>', _("asked to wait"))
 
 
-def trouble(host: Host) -> str:
+def error_text(host: Host) -> str:
     """Returns the last error of a host in words. The stored text is a code followed by a space and
     the error itself; a text with an unknown code is returned as it is."""
     code = host.last_error.partition(" ")[0]
@@ -51,7 +51,9 @@ def trouble(host: Host) -> str:
 
 def _last(host: Host) -> str:
     if host.last_error:
-        return format_html('<span class="bad" title="{}">{}</span>', host.last_error, trouble(host))
+        return format_html(
+            '<span class="bad" title="{}">{}</span>', host.last_error, error_text(host)
+        )
     return str(host.last_status or tags.NOTHING)
 
 
@@ -192,7 +194,7 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
         request,
         "desk/hosts.html",
         TABLE,
-        host_reads.listed(),
+        host_reads.for_lists(),
         context,
         prepare=lambda rows: _with_pace(rows, now),
         title=_("Hosts"),
@@ -263,7 +265,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
                 [round(row.bytes / 1e6, 3) for row in rows],
                 charts.UPDATED,
                 line=True,
-                second=True,
+                second_axis=True,
             ),
         ],
         x=_("hour (UTC)"),
@@ -273,7 +275,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
     )
     context = {
         "host": host,
-        "error": trouble(host),
+        "error": error_text(host),
         "now": now,
         "pace": hosts.effective_delay(host),
         "charts": [drawn],

@@ -144,15 +144,15 @@ class WebSession:
         robots.txt had to be fetched first, raises TurnTaken after storing it: the caller has to
         wait before it requests the page.
         """
-        verdict = self.verdict(url, host)
-        if verdict is None:
+        allowed = self.robots_allow(url, host)
+        if allowed is None:
             refused = self._read_robots(url, host)
             if refused:
                 return False, refused
             raise TurnTaken(host.key)
-        return verdict
+        return allowed
 
-    def verdict(
+    def robots_allow(
         self, url: str, host: Host, payload: Container[str] = ()
     ) -> tuple[bool, str] | None:
         """Tells whether the stored robots.txt allows an address, and the reason if not; returns

@@ -32,7 +32,7 @@ class HostSeries(NamedTuple):
     hours: list[Hour]
 
 
-def listed() -> QuerySet[Host]:
+def for_lists() -> QuerySet[Host]:
     """Returns all hosts as a queryset that does not load the text of their robots.txt."""
     return Host.objects.defer("robots_text")
 

@@ -341,13 +341,15 @@ class InFlightPool:
             return None
         host = self.web.host(hosts.host_id(host_key(hop.url)))
         if not flight.robots:
-            verdict = self.web.verdict(hop.url, host, flight.item.payload if flight.item else ())
-            if verdict is None:
+            allowed = self.web.robots_allow(
+                hop.url, host, flight.item.payload if flight.item else ()
+            )
+            if allowed is None:
                 if host.pk not in self._robots:
                     self._robots_flight(host.pk, hop.url)
                 return None if now < hop.deadline else "host_waits"
-            if not verdict[0]:
-                return verdict[1]
+            if not allowed[0]:
+                return allowed[1]
         free = host.pk == flight.host_id or self._on[host.pk] < max(1, host.connections)
         if free and hosts.take_turn(host.pk, hosts.effective_delay(host), now):
             self._on[flight.host_id] -= 1

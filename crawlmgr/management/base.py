@@ -19,7 +19,7 @@ from django.db import Error as DatabaseProblem
 from django.db import connection
 
 from crawlmgr import installation
-from crawlmgr.database import errors
+from crawlmgr.database import sql
 
 
 def load_from_checkout(dotted: str) -> ModuleType:
@@ -216,7 +216,7 @@ class SubcommandCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         called: Subcommand = options.pop("called")
         try:
-            with connection.execute_wrapper(errors.patiently):
+            with connection.execute_wrapper(sql.patiently):
                 if self.uses_database:
                     # needs the models, which benches that use this module do without
                     from crawlmgr.database import upgrade
@@ -226,13 +226,13 @@ class SubcommandCommand(BaseCommand):
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; fetched pages are stored.") from stop
         except DatabaseProblem as error:
-            if errors.full(error):
+            if sql.full(error):
                 raise CommandError(
-                    f"The disk of the database is full, or refuses it: {errors.one_line(error)}"
+                    f"The disk of the database is full, or refuses it: {sql.one_line(error)}"
                 ) from error
-            if errors.passing(error):
+            if sql.passing(error):
                 raise CommandError(
-                    f"The database does not answer: {errors.one_line(error)}"
+                    f"The database does not answer: {sql.one_line(error)}"
                 ) from error
             raise
         if result.lines and options["json"]:

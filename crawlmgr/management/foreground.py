@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.database import errors
+from crawlmgr.database import sql
 from crawlmgr.frontier import hosts
 from crawlmgr.management.base import PARTLY, Missing, Stopped, say
 from crawlmgr.models import Run, RunState
@@ -174,9 +174,9 @@ def _refreshed(run: Run) -> bool:
     try:
         run.refresh_from_db()
     except DatabaseProblem as error:
-        if not errors.passing(error):
+        if not sql.passing(error):
             raise
-        errors.let_go()
+        sql.let_go()
         return False
     return True
 

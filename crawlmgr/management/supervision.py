@@ -23,7 +23,7 @@ from django.db import Error as DatabaseProblem
 from django.db import connection, connections
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import errors
+from crawlmgr.database import sql
 from crawlmgr.management.base import say
 from crawlmgr.workers import nodes, queue
 from crawlmgr.workers.child import die_with
@@ -204,7 +204,9 @@ class _Watch:
         self.clusters = {one.child.name: one for one in clusters}
         self.asker, self.answers = asker, StallDetector(settings.STALL_SECONDS, busy_seconds=0)
         self.registered: set[str] = set()
-        self.told = ""  # the problem of the database that was told last; "" while there is none
+        self.last_problem = (
+            ""  # the problem of the database that was told last; "" while there is none
+        )
         self.on_drained: Callable[[], None] | None = None
 
     def started(self, child: Child) -> None:
@@ -262,7 +264,7 @@ class _Watch:
             self._away(error)
             one.stalls.pause(time.monotonic())
             return ""
-        self.told = ""
+        self.last_problem = ""
         one.stalls.count(signs.restarts, time.monotonic())
         if one.stalls.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
@@ -273,7 +275,7 @@ class _Watch:
         restarted, "" if it need not be."""
         if self.asker is None:
             return ""
-        if self.told:
+        if self.last_problem:
             self.answers.pause(time.monotonic())
         self.asker.ask(settings.STALL_SECONDS)
         stalled = self.answers.stalled(self.asker.answers, busy=False, at=time.monotonic())
@@ -283,8 +285,8 @@ class _Watch:
         return nodes.drained([one.node for one in self.clusters.values()], now)
 
     def _away(self, error: Exception) -> None:
-        text = errors.one_line(error)
-        if text != self.told:
+        text = sql.one_line(error)
+        if text != self.last_problem:
             log.warning("the database does not answer: %s", text)
-        self.told = text
+        self.last_problem = text
         connection.close()

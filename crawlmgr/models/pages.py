@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 class WarcFile(models.Model):
     """One WARC file of the archive; only one process ever writes to it.
 
-    `place` is "" for a file in the archive folder of the machine that wrote it, otherwise its
+    `object_url` is "" for a file in the archive folder of the machine that wrote it, otherwise its
     address in an object store.
     """
 
@@ -22,7 +22,9 @@ class WarcFile(models.Model):
     created = models.DateTimeField(_("created"))
     closed = models.DateTimeField(_("closed"), null=True, blank=True)
     imported = models.BooleanField(_("imported"), default=False)
-    place = models.CharField(_("place"), max_length=400, blank=True, default="")
+    object_url = models.CharField(
+        _("place"), max_length=400, blank=True, default="", db_column="place"
+    )
 
     class Meta:
         verbose_name = _("WARC file")
@@ -55,7 +57,7 @@ class Page(models.Model):
     digest = models.CharField(max_length=40, blank=True)
     received_bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
     elapsed_seconds = models.FloatField(_("seconds"), default=0)
-    cut = models.CharField(_("truncated"), max_length=32, blank=True)
+    truncated = models.CharField(_("truncated"), max_length=32, blank=True, db_column="cut")
     fetched_at = models.DateTimeField(_("fetched"), db_index=True)
     depth = models.PositiveIntegerField(_("depth"), default=0)
     relevance = models.FloatField(_("relevance"), null=True, blank=True)

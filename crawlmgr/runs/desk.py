@@ -212,7 +212,7 @@ details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 @admin_view("runs/", "runs")
 def run_list(request: HttpRequest) -> HttpResponseBase:
     """Lists all runs, newest first."""
-    rows = run_reads.listed().select_related("created_by")
+    rows = run_reads.for_lists().select_related("created_by")
 
     def context() -> dict[str, Any]:
         return {"downloads": downloads.choices(["runs"]), "charts": [by_day(datetime.now(UTC))]}

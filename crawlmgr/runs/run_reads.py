@@ -41,7 +41,7 @@ ENDED = tuple(state for state in RunState if state not in ACTIVE)
 DAYS_SHOWN = 30
 
 
-def listed() -> QuerySet[Run]:
+def for_lists() -> QuerySet[Run]:
     """Returns all runs as a queryset that does not load the large columns `parameters` and
     `result`."""
     return Run.objects.defer("parameters", "result")
@@ -188,7 +188,7 @@ class Waiting(NamedTuple):
     because: str = ""
     amount: float = 0.0
 
-    def columns(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns `what`, `until` and `because` under the names of these columns in lists and JSON
         documents of runs."""
         return {
@@ -271,11 +271,11 @@ def _node(holder: str) -> str:
 
 def with_waits(documents: list[dict[str, Any]], now: datetime) -> list[dict[str, Any]]:
     """Adds to JSON documents of runs (with "id" and "state") what each run waits for now: the
-    fields of `Waiting.columns`."""
+    fields of `Waiting.as_json`."""
     pks = [one["id"] for one in documents if one["state"] in (RunState.QUEUED, RunState.RUNNING)]
     found: Mapping[int, Run] = Run.objects.in_bulk(pks)
     return [
-        {**one, **(waits_of(found[one["id"]], now) if one["id"] in found else Waiting()).columns()}
+        {**one, **(waits_of(found[one["id"]], now) if one["id"] in found else Waiting()).as_json()}
         for one in documents
     ]
 
@@ -310,7 +310,7 @@ def report(run: Run, now: datetime, waits: Waiting | None = None) -> dict[str, A
         "state": run.state,
         "stopped_by": run.stopped_by,
         "detail": run.detail,
-        **(waits_of(run, now) if waits is None else waits).columns(),
+        **(waits_of(run, now) if waits is None else waits).as_json(),
         "started": began,
         "finished": run.finished,
         "seconds": max(0.0, (ended - began).total_seconds()) if began and ended else None,

@@ -409,7 +409,7 @@ def _held(lease: Lease) -> Any:
     return Run.objects.filter(pk=lease.run_id, fence=lease.fence, state=RunState.RUNNING)
 
 
-def holds(lease: Lease) -> bool:
+def is_held(lease: Lease) -> bool:
     """Tells whether this lease is still valid, that is whether no other worker has taken the run
     and the run has not ended."""
     return bool(_held(lease).exists())

@@ -14,7 +14,7 @@ from django.db import DatabaseError, transaction
 
 from crawlmgr import logs
 from crawlmgr.clock import Clock
-from crawlmgr.database import errors
+from crawlmgr.database import sql
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
 from crawlmgr.schedule import timings
@@ -139,7 +139,7 @@ def work(
             outcome = _attempt(run_id, make, holder, clock, left, lag)
         if isinstance(outcome, str):
             return outcome
-        pause = errors.pause_seconds(outcome)
+        pause = sql.pause_seconds(outcome)
         clock.sleep(pause)
         if seconds is not None and spent + pause >= seconds:
             return RunState.RUNNING
@@ -151,13 +151,13 @@ def _attempt(
     """Takes the run's lease and works on the run once. Returns the run's state or LEASED or, if a
     temporary problem ended the work, the number of such endings in a row."""
     try:
-        lease = errors.calmly(
+        lease = sql.calmly(
             lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS, lag), clock
         )
     except DatabaseError as error:
-        if not errors.full(error):
+        if not sql.full(error):
             raise
-        _tell_once(run_id, errors.one_line(error))
+        _tell_once(run_id, sql.one_line(error))
         return NO_ROOM
     if lease is None:
         return LEASED
@@ -190,18 +190,18 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
     problem or a full disk. Returns LEASED if another worker holds the run. If the disk is full,
     returns the run's state (PAUSED), or NO_ROOM if even that could not be stored. After a temporary
     problem, returns the number of such problems in a row."""
-    errors.let_go()
-    text = errors.one_line(error)
+    sql.let_go()
+    text = sql.one_line(error)
     try:
-        if not errors.calmly(lambda: runs.holds(lease), clock):
+        if not sql.calmly(lambda: runs.is_held(lease), clock):
             # another worker has taken over the run: this worker's write conflicted with one of that
             # worker and was rolled back
             log.warning("another worker now holds the run: %s", text, extra={"event": "lease_lost"})
             return LEASED
-        if errors.full(error):
+        if sql.full(error):
             return _no_room(lease, text, clock)
-        if errors.passing(error):
-            times = errors.calmly(lambda: runs.strained(lease, text, clock.now()), clock)
+        if sql.passing(error):
+            times = sql.calmly(lambda: runs.strained(lease, text, clock.now()), clock)
             log.info(text, extra={"event": "work_done_again", "times": times})
             if times:
                 return times
@@ -220,7 +220,7 @@ def _broke(lease: runs.Lease, text: str, found: Work | None, clock: Clock) -> No
             if runs.broke(lease, text, clock.now()) and found is not None:
                 found.failed(clock.now())
 
-    errors.calmly(store, clock)
+    sql.calmly(store, clock)
 
 
 def _tell_once(run_id: int, text: str) -> None:
@@ -237,7 +237,7 @@ def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
     except runs.LeaseLost:
         raise
     except Exception as error:
-        if not errors.full(error):
+        if not sql.full(error):
             raise
         return NO_ROOM
     return RunState.PAUSED

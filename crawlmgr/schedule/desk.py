@@ -145,7 +145,7 @@ def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
             lambda: timings.put(kind, target, form.values(), now=now, user=request.user),
         ):
             return back(request, "hours", kind, target)
-    window = timings.window(row)
+    window = timings.hours_of(row)
     context = {
         "form": form,
         "row": row,
@@ -177,7 +177,7 @@ def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
 
 
 def _initial(row: Any, timed: Timed) -> dict[str, Any]:
-    window = timings.window(row)
+    window = timings.hours_of(row)
     zone = row.timezone if row.pk else timed.zone(row.target)
     first = {
         "limited": window is not None,

@@ -18,7 +18,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class OpeningHours:
     """Working hours from `start` (included) to `end` (not included), in minutes since midnight by
     the clock of `zone`; an `end` that is not after `start` is on the following day. `days` are the
     weekdays on which they begin (0 is Monday).
@@ -57,7 +57,7 @@ class Window:
             day += _DAY
 
 
-def parse(text: str, zone: ZoneInfo) -> Window | None:
+def parse(text: str, zone: ZoneInfo) -> OpeningHours | None:
     """Parses working hours: "01:00-06:00", "mon-fri 22:00-06:00", "sat,sun 00:00-24:00". Returns
     None for an empty text. Raises ValueError with a one-line message."""
     words = " ".join(text.lower().split())
@@ -71,10 +71,10 @@ def parse(text: str, zone: ZoneInfo) -> Window | None:
     start, end = _minutes(found[2], found[3]), _minutes(found[4], found[5])
     if start >= DAY_MINUTES:
         raise ValueError("hours begin before 24:00")
-    return Window(start, end, _days(found[1]) if found[1] else EVERY_DAY, zone)
+    return OpeningHours(start, end, _days(found[1]) if found[1] else EVERY_DAY, zone)
 
 
-def next_allowed(window: Window | None, moment: datetime) -> datetime:
+def next_allowed(window: OpeningHours | None, moment: datetime) -> datetime:
     """Returns `moment` if it is inside the working hours, or if there are none (`window` is None);
     otherwise the time at which they next begin.
 
@@ -88,14 +88,14 @@ def next_allowed(window: Window | None, moment: datetime) -> datetime:
     return max(opens, moment)
 
 
-def is_open(window: Window | None, moment: datetime) -> bool:
+def is_open(window: OpeningHours | None, moment: datetime) -> bool:
     """Tells whether `moment` is inside the working hours; True if there are none (`window` is
     None)."""
     return next_allowed(window, moment) == moment
 
 
 def between(
-    window: Window | None, since: datetime, until: datetime
+    window: OpeningHours | None, since: datetime, until: datetime
 ) -> list[tuple[datetime, datetime]]:
     """Returns the parts of the period from `since` to `until` that are inside the working hours, as
     (begin, end) pairs in order; the whole period if there are none (`window` is None)."""

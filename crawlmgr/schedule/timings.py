@@ -47,7 +47,7 @@ def of_many(kind: str, targets: Collection[int] | None = None) -> dict[int, Timi
     }
 
 
-def window(row: Timing | None) -> opening_hours.Window | None:
+def hours_of(row: Timing | None) -> opening_hours.OpeningHours | None:
     """Returns the working hours of a row as a `Window`; None if they are not restricted."""
     return (
         opening_hours.parse(row.hours, ZoneInfo(row.timezone))
@@ -59,7 +59,7 @@ def window(row: Timing | None) -> opening_hours.Window | None:
 def opens(row: Timing | None, now: datetime) -> datetime | None:
     """Returns when the working hours in `row` next begin; None if `now` is within them or they are
     not restricted."""
-    at = opening_hours.next_allowed(window(row), now)
+    at = opening_hours.next_allowed(hours_of(row), now)
     return at if at > now else None
 
 
@@ -71,7 +71,7 @@ def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
     if row is None:
         return due
     moved = due + opening_hours.jitter(f"{row.kind} {row.target}", due, row.jitter_seconds)
-    return opening_hours.next_allowed(window(row), max(moved, min(now, due)))
+    return opening_hours.next_allowed(hours_of(row), max(moved, min(now, due)))
 
 
 def outside_hours(run: Run, now: datetime) -> tuple[str, datetime] | None:
@@ -193,14 +193,14 @@ def soonest(
     if due is None:
         return None
     latest = due if seconds is None else min(due, now + timedelta(seconds=seconds))
-    return opening_hours.next_allowed(window(row), max(latest, now))
+    return opening_hours.next_allowed(hours_of(row), max(latest, now))
 
 
 def document(kind: str, target: int, now: datetime, most: int = 5) -> dict[str, Any]:
     """Returns the working hours of an item as a JSON document: its values, whether it is inside
     them now, when they begin next, and the next `most` periods."""
     row = of(kind, target)
-    found, wait = window(row), opens(row, now)
+    found, wait = hours_of(row), opens(row, now)
     openings = (
         [{"opens": first, "closes": last} for first, last in islice(found.openings(now), most)]
         if found

@@ -146,14 +146,16 @@ def _one_moment() -> Iterator[None]:
 
 
 def _write_rows(model: type[models.Model], spool: IO[bytes]) -> int:
-    names = [field.attname for field in model._meta.concrete_fields]
+    # columns, not fields, so that a field whose name changes stays readable
+    fields = {field.column: field.attname for field in model._meta.concrete_fields}
     count = 0
     with (
         gzip.GzipFile(fileobj=spool, mode="wb", compresslevel=3, mtime=0) as packed,
         io.TextIOWrapper(packed, "utf-8") as lines,
     ):
-        lines.write(json.dumps(names) + "\n")
-        for row in model._base_manager.order_by("pk").values_list(*names).iterator(chunk_size=2000):
+        lines.write(json.dumps(list(fields)) + "\n")
+        rows = model._base_manager.order_by("pk").values_list(*fields.values())
+        for row in rows.iterator(chunk_size=2000):
             lines.write(
                 json.dumps(
                     [_plain(value) for value in row], cls=DjangoJSONEncoder, ensure_ascii=False
@@ -265,7 +267,7 @@ def restore(source: Path, progress: Progress) -> dict[str, Any]:
                         file
                     )  # raises ValueError for a name that leads out of the folder
                 # the files that were in an object store are restored into the folder
-                WarcFile.objects.exclude(place="").update(place="")
+                WarcFile.objects.exclude(object_url="").update(object_url="")
                 for name in manifest["files"]:
                     progress(name)
                     warc_files.put_file(name, _member(tar, f"archive/{name}"))
@@ -385,7 +387,7 @@ def _read_rows(tar: tarfile.TarFile, label: str) -> int:
     count = 0
     with gzip.open(_member(tar, f"rows/{label}.jsonl.gz"), "rt", encoding="utf-8") as lines:
         names = json.loads(next(lines))
-        fields = {field.attname: field for field in model._meta.concrete_fields}
+        fields = {field.column: field for field in model._meta.concrete_fields}
         if unknown := set(names) - set(fields):
             raise ValueError(f"{label} has no column {sorted(unknown)[0]}")
         readers = [_reader(fields[name]) for name in names]
@@ -395,7 +397,7 @@ def _read_rows(tar: tarfile.TarFile, label: str) -> int:
             batch.append(
                 model(
                     **{
-                        name: read(value)
+                        fields[name].attname: read(value)
                         for name, read, value in zip(names, readers, values, strict=True)
                     }
                 )

@@ -237,14 +237,14 @@ class BackupJob:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.place = folder()
-        self.path = self.place / name_of(run)
+        self.folder = folder()
+        self.path = self.folder / name_of(run)
         self.lock, self.said = self.path.with_suffix(".lock"), self.path.with_suffix(".log")
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
         if "file" in self.run.result:
             return "backed_up"
-        self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _children[:] = [child for child in _children if child.poll() is None]
         if is_held(self.lock):
             self._wait(pulse)
@@ -267,8 +267,8 @@ class BackupJob:
                 self._last_line() or "the process of the backup was killed several times"
             )
         wanted = expected_bytes()
-        if shutil.disk_usage(self.place).free < wanted + settings.MIN_FREE_BYTES:
-            raise BackupFailed(f"{self.place} has no room for about {wanted // 1_000_000} MB")
+        if shutil.disk_usage(self.folder).free < wanted + settings.MIN_FREE_BYTES:
+            raise BackupFailed(f"{self.folder} has no room for about {wanted // 1_000_000} MB")
         return partial(self._spawn, {"tries": tries + 1, "bytes": 0, "expected": wanted})
 
     def _spawn(self, result: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ class Difference(NamedTuple):
     """One value that differs between two mappings: its path (the keys that lead to it), and the old
     and the new value; None if not set."""
 
-    way: tuple[str, ...]
+    path: tuple[str, ...]
     old: Any
     new: Any
 
@@ -36,14 +36,14 @@ def differences(before: Values, after: Values) -> list[Difference]:
     """Returns the values that differ between two mappings, sorted by path.
 
     >>> differences({"a": 1, "b": {"c": 2}}, {"b": {"c": 3}, "d": 4})
-    [Difference(way=('a',), old=1, new=None), Difference(way=('b', 'c'), old=2, new=3), \
-Difference(way=('d',), old=None, new=4)]
+    [Difference(path=('a',), old=1, new=None), Difference(path=('b', 'c'), old=2, new=3), \
+Difference(path=('d',), old=None, new=4)]
     """
     old, new = dict(_flat(before)), dict(_flat(after))
     return [
-        Difference(way, old.get(way), new.get(way))
-        for way in sorted({*old, *new})
-        if old.get(way) != new.get(way)
+        Difference(path, old.get(path), new.get(path))
+        for path in sorted({*old, *new})
+        if old.get(path) != new.get(path)
     ]
 
 
@@ -135,11 +135,11 @@ def drop_preset(kind: str, name: str) -> bool:
     return bool(SettingsPreset.objects.filter(kind=kind, name=name).delete()[0])
 
 
-def _flat(values: Values, way: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+def _flat(values: Values, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
     found: list[tuple[tuple[str, ...], Any]] = []
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found += _flat(value, (*way, name))
+            found += _flat(value, (*path, name))
         else:
-            found.append(((*way, name), value))
+            found.append(((*path, name), value))
     return found

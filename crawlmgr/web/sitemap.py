@@ -45,12 +45,12 @@ class SitemapEntry:
 @dataclass(frozen=True, slots=True)
 class Sitemap:
     """The contents of a sitemap or feed. `kind` is "urlset", "index" (its entries are sitemaps),
-    "rss", "atom", "text" or "unknown"; `cut` is True if reading ended early, at a limit or at
+    "rss", "atom", "text" or "unknown"; `truncated` is True if reading ended early, at a limit or at
     damage."""
 
     kind: str
     entries: tuple[SitemapEntry, ...] = ()
-    cut: bool = False
+    truncated: bool = False
 
 
 _LAYERS = 2  # times that a file may be compressed: in itself, and once more by a careless server
@@ -66,34 +66,34 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
     documents that declare their own entities are not read: sitemaps need none, and XML bombs
     consist of them.
     """
-    cut = False
+    truncated = False
     for _ in range(_LAYERS):
         if not (coding := packed_as(body)):
             break
         try:
             body = inflate(body, coding, MAX_BYTES)
         except InflateError as error:
-            body, cut = error.partial, True
+            body, truncated = error.partial, True
     if len(body) > MAX_BYTES:
-        body, cut = body[:MAX_BYTES], True
+        body, truncated = body[:MAX_BYTES], True
     start = body.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1]
     if start == b"<" or _DECLARED.search(body[:_LEAD_BYTES]):
-        return _from_xml(body, url, cut)
+        return _from_xml(body, url, truncated)
     return (
-        _collect("text", ((line, "", "") for line in decode(body)[0].splitlines()), url, cut)
+        _collect("text", ((line, "", "") for line in decode(body)[0].splitlines()), url, truncated)
         if start
         else Sitemap("unknown")
     )
 
 
-def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
-    """Parses an XML sitemap or feed. `cut`: `body` is already truncated."""
+def _from_xml(body: bytes, url: str, truncated: bool) -> Sitemap:
+    """Parses an XML sitemap or feed. `truncated`: `body` is already truncated."""
     if (
         b"<!ENTITY" in body
         or b"<\0!\0E\0N\0T\0I\0T\0Y\0" in body
         or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body
     ):
-        return Sitemap("unknown", cut=True)
+        return Sitemap("unknown", truncated=True)
     # Servers put blank lines, notices or markup of their own before the declaration.
     declared = body.find(b"<?xml")
     body = body[declared:] if declared > 0 else body
@@ -110,10 +110,12 @@ def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
     try:
         kind = _KINDS.get(_local(next(reader)[1]), "unknown")
         return (
-            _collect(kind, _items(reader, kind), url, cut) if kind != "unknown" else Sitemap(kind)
+            _collect(kind, _items(reader, kind), url, truncated)
+            if kind != "unknown"
+            else Sitemap(kind)
         )
     except (etree.XMLSyntaxError, StopIteration):
-        return Sitemap("unknown", cut=True)
+        return Sitemap("unknown", truncated=True)
 
 
 def _readable(body: bytes) -> bytes:
@@ -176,10 +178,12 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str, str]:
     return address or permalink, date, title
 
 
-def _collect(kind: str, items: Iterator[tuple[str, str, str]], url: str, cut: bool) -> Sitemap:
+def _collect(
+    kind: str, items: Iterator[tuple[str, str, str]], url: str, truncated: bool
+) -> Sitemap:
     """Makes a Sitemap from `items`, (address, date text, title), without duplicates; addresses are
     resolved against `url`. If an XML file is damaged, the entries before the damage are kept.
-    `kind` and `cut` (the input is truncated): as in `Sitemap`.
+    `kind` and `truncated` (the input is truncated): as in `Sitemap`.
     """
     resolver = Resolver(url)
     found: dict[str, SitemapEntry] = {}
@@ -193,12 +197,12 @@ def _collect(kind: str, items: Iterator[tuple[str, str, str]], url: str, cut: bo
             if target is None or target in found:
                 continue
             if len(found) >= MAX_ENTRIES:
-                cut = True
+                truncated = True
                 break
             found[target] = SitemapEntry(target, parse_moment(date), title)
     except etree.XMLSyntaxError:
-        cut = True
-    return Sitemap(kind if found or kind != "text" else "unknown", tuple(found.values()), cut)
+        truncated = True
+    return Sitemap(kind if found or kind != "text" else "unknown", tuple(found.values()), truncated)
 
 
 def parse_moment(text: str) -> datetime | None:

@@ -113,7 +113,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
     context = {
         "now": now,
         "part": request.GET.get("of", ""),
-        "nodes": listed(found, now),
+        "nodes": sorted_rows(found, now),
         "clusters": queue.clusters(),
         "tasks": queue.length(),
         "status": nodes.status(now),
@@ -201,7 +201,7 @@ def rows(found: Sequence[Node], now: datetime) -> list[ranking.Row]:
     return told
 
 
-def listed(found: Sequence[Node], now: datetime) -> list[ranking.Row]:
+def sorted_rows(found: Sequence[Node], now: datetime) -> list[ranking.Row]:
     """Returns the rows for the list of nodes: sorted by name, so that none changes its position
     with a heartbeat; nodes that have ended last."""
     return sorted(rows(found, now), key=lambda row: (row.state in ENDED, str(row.node).casefold()))

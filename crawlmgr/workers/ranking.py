@@ -25,7 +25,7 @@ is idle while tasks wait."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NodeLoad:
     """A node in comparison with others. `speed` is its recent speed in pages per minute; `weight`,
     in the same unit, is the number in proportion to which work is divided (see
     `crawlmgr.workers.work_sharing.weight`; None if nothing is known yet); `runs` is the number of
@@ -87,8 +87,8 @@ def runs_in_hand(now: datetime) -> Counter[str]:
     return Counter(holder.rpartition(":")[0] for holder in held)
 
 
-def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
-    """Compares nodes; returns a `Standing` for each, in the given order."""
+def of(nodes: Sequence[Node], now: datetime) -> list[NodeLoad]:
+    """Compares nodes; returns a `NodeLoad` for each, in the given order."""
     held, minute = runs_in_hand(now), now.timestamp() / 60
     found = []
     for node in nodes:
@@ -101,7 +101,7 @@ def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
         )
         open_ = node.state == NodeState.ACTIVE and alive(node, now)
         found.append(
-            Standing(
+            NodeLoad(
                 node.name,
                 node.workers,
                 speed,
@@ -120,7 +120,7 @@ class Row(NamedTuple):
 
     node: Node
     state: str
-    standing: Standing
+    load: NodeLoad
     share: float | None
 
 
@@ -136,7 +136,7 @@ def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
     ]
 
 
-def ranking(found: Sequence[Standing]) -> list[str]:
+def ranking(found: Sequence[NodeLoad]) -> list[str]:
     """Returns the names of the nodes that take work, in the order in which they should get the next
     run: the one with the least load in proportion to its weight first. The load of a run is the
     mean number of pages per slice over all workers, whichever node works on it."""

@@ -40,7 +40,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
                 [min(1.0, r / high) for _x, r, _n in points],
                 COLOURS[1],
                 line=True,
-                second=True,
+                second_axis=True,
                 dashed=True,
             ),
             Series(
@@ -49,7 +49,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
                 [min(1.0, r / low) for _x, r, _n in points],
                 COLOURS[2],
                 line=True,
-                second=True,
+                second_axis=True,
                 dashed=True,
             ),
         ]

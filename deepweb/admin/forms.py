@@ -471,7 +471,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
         "downloads": downloads.choices(("queries", "records"), run=row.run_id),
     }
     if last is not None:
-        context["columns"] = reads.columns(context["seen"])
+        context["columns"] = reads.shown_fields(context["seen"])
     way = [*trail(row.form), (_title(row.form), reverse("admin:search-form", args=[row.form_id]))]
     answer = page(
         request,

@@ -117,7 +117,7 @@ class Retrieved:
         return self._counts[2, : len(self._names)]
 
     @property
-    def kinds(self) -> np.ndarray:
+    def kind_numbers(self) -> np.ndarray:
         return self._counts[3, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
@@ -151,7 +151,7 @@ class Retrieved:
         `returns` …)."""
         return self._names[place]
 
-    def place(self, term: Term) -> int | None:
+    def index_of(self, term: Term) -> int | None:
         """Returns the index of a term in the arrays over terms; None if no seen record contains
         it."""
         return self._terms.get(term)

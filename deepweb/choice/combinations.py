@@ -127,7 +127,9 @@ class _JointYield:
         columns = seen.columns_of_kinds()
         order = (int(place) for place in np.argsort(-seen.frequency, kind="stable"))
         trusted = (
-            place for place in order if columns[seen.kinds[place]] not in self._policy.doubtful
+            place
+            for place in order
+            if columns[seen.kind_numbers[place]] not in self._policy.doubtful
         )
         return list(
             itertools.islice(

@@ -36,20 +36,20 @@ def stop_rule(session: HarvestSession) -> str | None:
         return "all"
     if session.options.policy == "paper":
         return None
-    seen = session.seen
+    seen = session.retrieved
     return stopped_by(seen.outcomes, seen.times_returned, session.options.min_gain, KNOWN)
 
 
 def policy_of(session: HarvestSession) -> FreshPolicy | FrequencyPolicy | PaperPolicy:
     """Returns the policy chosen for the harvest, set up with what the harvest has learned about the
     site."""
-    barred, seen = session.barred_inputs(), session.seen
+    barred, seen = session.barred_inputs(), session.retrieved
     refused = frozenset(
         term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred
     )
     # If the form requires choices, words are only queried together with choices. The policies do
     # not recognise such words as already queried, so these are excluded here.
-    beside = session.asked_terms() if session.parts else frozenset()
+    beside = session.asked_terms() if session.required_parts else frozenset()
     if session.options.policy == "frequency":
         return FrequencyPolicy(refused | beside)
     if session.options.policy == "paper":
@@ -59,9 +59,9 @@ def policy_of(session: HarvestSession) -> FreshPolicy | FrequencyPolicy | PaperP
         cut
         and session.state.get("joins", "and") == "and"
         and len(session.log) >= PAIRS_FROM
-        and not session.parts
+        and not session.required_parts
     )
-    doubtful = unproved(session.columns, session.state.get("said_in", {}))
+    doubtful = unproved(session.field_names, session.state.get("said_in", {}))
     limit = session.limit or likely_cut(seen.outcomes)
     return FreshPolicy(limit, refused, pairs=pairs, doubtful=doubtful)
 
@@ -73,7 +73,7 @@ def _paper(session: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
         """Returns the weights K * tf (eq. (1) of the deep-web paper) of the words of a record, as
         shown in lists of results; K is larger for words of the record's title."""
         return (
-            session.asking.weights(session.listed.get(record, {}), TITLE)
+            session.asking.weights(session.listed_fields.get(record, {}), TITLE)
             if isinstance(record, int)
             else {}
         )
@@ -100,15 +100,17 @@ class Words(NamedTuple):
             return policy.offers(seen)
         found: list[Offer] = []
         if session.inside is not None:
-            doubtful = frozenset() if session.parts else policy.doubtful
+            doubtful = frozenset() if session.required_parts else policy.doubtful
             plain = replace(policy, refused=frozenset(), pairs=False, doubtful=doubtful)
-            columns = [name for name in session.columns if name not in session.asking.unsearched]
+            columns = [
+                name for name in session.field_names if name not in session.asking.unsearched
+            ]
             found = session.inside.offers(
-                session.log.entries, seen.outcomes, session.listed, plain, columns
+                session.log.entries, seen.outcomes, session.listed_fields, plain, columns
             )
-            if not session.parts:
+            if not session.required_parts:
                 return found
-        parts = session.parts
+        parts = session.required_parts
         return found or (
             parts.offers(seen, policy, session.limit) if parts else policy.offers(seen)
         )
@@ -120,27 +122,27 @@ def choosers_of(
     """Returns the ways to choose that are asked for the next query: words alone if a text box is
     the only input, if all answers to a form with one were complete, or if `policy` predicts no
     numbers of records; otherwise also ranges and choices (with or without words)."""
-    seen, box, words = session.seen, session.asking.box, Words(session, policy)
+    seen, box, words = session.retrieved, session.asking.box, Words(session, policy)
     is_cut = any(not outcome.is_whole for outcome in seen.outcomes)
     slots = [
         *session.slots,
-        *text_slots(session.asking.columns, session.listed.values(), session.slots),
+        *text_slots(session.asking.columns, session.listed_fields.values(), session.slots),
     ]
     if not slots or box and not (is_cut and isinstance(policy, FreshPolicy)):
         return [words]
     values = session.places.values(
-        session.form, session.slots, session.listed, session.log.entries, seen
+        session.form, session.slots, session.listed_fields, session.log.entries, seen
     )
     search = TemplateSearch(
         slots,
         session.limit,
         session.log.totals,
         values,
-        session.parts.names,
+        session.required_parts.names,
         _left(session),
         bool(box),
     )
-    if not (box and isinstance(policy, FreshPolicy) and seen.records) or session.parts:
+    if not (box and isinstance(policy, FreshPolicy) and seen.records) or session.required_parts:
         return [words, search]
     search.note(seen)
     choices = {
@@ -200,7 +202,7 @@ class NextQuery:
         session = self._session
         policy = policy_of(session)
         choosers = choosers_of(session, policy)
-        offers = [offer for chooser in choosers for offer in chooser.offers(session.seen)]
+        offers = [offer for chooser in choosers for offer in chooser.offers(session.retrieved)]
         best = take_best(offers, _left(session))
         if isinstance(policy, PaperPolicy):
             queue = [list(term) for term in policy.queue]
@@ -210,6 +212,8 @@ class NextQuery:
                 return policy.ended
         if best is None:
             return "no_more_words"
-        beside = () if isinstance(policy, FreshPolicy) else session.parts.at(len(session.log))
+        beside = (
+            () if isinstance(policy, FreshPolicy) else session.required_parts.at(len(session.log))
+        )
         query = (*best.choice.query, *beside)
         return Ask(QueryKind.POLICY, best.choice._replace(query=query, expected=best.gain))

@@ -17,8 +17,7 @@ from deepweb.answers.totals import nonsense_word
 from deepweb.choice.matching import telling_word
 from deepweb.choice.slots import Slot
 from deepweb.choice.terms import WordMode, first_words, has_han, query_words, words_elsewhere
-from deepweb.choice.ways import unfiltered
-from deepweb.harvest_session import NONSENSE, HarvestSession
+from deepweb.harvest_session import NONSENSE, HarvestSession, unfiltered
 from deepweb.models import COUNTED, Form, Harvest, QueryKind
 from deepweb.models import Query as SentQuery
 from deepweb.search_forms import Form as PageForm
@@ -172,15 +171,15 @@ class Opening:
                     (
                         Term(box, ""),
                         *(
-                            unfiltered(self._session.form, self._session.way)
-                            or self._session.parts.at(0)
+                            unfiltered(self._session.form, self._session.fill_plan)
+                            or self._session.required_parts.at(0)
                         ),
                     )
                 ),
             )
         if (
             not valid
-            or self._session.seen.records < ENOUGH_RECORDS
+            or self._session.retrieved.records < ENOUGH_RECORDS
             and len(self._session.log) < SEEDS_WITHOUT_RECORDS
         ):
             seed = self._seed(valid)
@@ -190,7 +189,7 @@ class Opening:
                 return self.first()
             if not valid and self._session.ask_together():
                 return self.first()
-            if not self._session.seen.records:
+            if not self._session.retrieved.records:
                 return in_vain(self._session.form)
         return self._trial()
 
@@ -199,11 +198,14 @@ class Opening:
         forms (field, operator, value): always. Other forms with required choices: never. Otherwise:
         after at least two queries of which none returned records, or if at least 3 words (`valid`)
         returned records and no answer seems to be truncated."""
-        if self._session.way.is_filter or self._session.parts:
-            return self._session.way.is_filter
+        if self._session.fill_plan.is_filter or self._session.required_parts:
+            return self._session.fill_plan.is_filter
         if not valid:
             return len(self._session.log) >= VAIN_BEFORE_EVERYTHING
-        return valid >= UNCUT_BEFORE_EVERYTHING and likely_cut(self._session.seen.outcomes) is None
+        return (
+            valid >= UNCUT_BEFORE_EVERYTHING
+            and likely_cut(self._session.retrieved.outcomes) is None
+        )
 
     def _paper_seed(self) -> Ask | str | None:
         """Returns a query for the next of the deep-web paper's seed words; each is queried once.
@@ -224,9 +226,10 @@ class Opening:
         seed = next((term for term in seeds if term not in self._session.asked_terms()), None)
         if seed is not None:
             return Ask(
-                QueryKind.SEED, Choice((seed, *self._session.parts.at(len(self._session.log))))
+                QueryKind.SEED,
+                Choice((seed, *self._session.required_parts.at(len(self._session.log)))),
             )
-        if self._session.seen.records:
+        if self._session.retrieved.records:
             return None
         return self.first() if self._session.switch_way() else in_vain(self._session.form)
 
@@ -236,21 +239,24 @@ class Opening:
         number of initial words that returned records. None if the present way of submitting the
         form was tried often enough without success.
         """
-        part = self._session.parts.at(len(self._session.log))
+        part = self._session.required_parts.at(len(self._session.log))
         asked = len(self._session.log) - int(self._session.state.get("way_from", 0))
-        if not valid and asked >= TRIES_A_WAY and not self._session.parts:
-            choice = lone_choice(self._session.slots, self._session.seen)
+        if not valid and asked >= TRIES_A_WAY and not self._session.required_parts:
+            choice = lone_choice(self._session.slots, self._session.retrieved)
             if choice is not None:
                 return Ask(QueryKind.SEED, Choice(choice))
-        is_last = int(self._session.state.get("way", 0)) >= len(self._session.ways) - 1
+        is_last = int(self._session.state.get("way", 0)) >= len(self._session.fill_plans) - 1
         tries = (
             SEEDS_WITHOUT_RECORDS
             if valid or is_last
-            else max(TRIES_A_WAY, len(self._session.parts) if self._session.way.is_filter else 0)
+            else max(
+                TRIES_A_WAY,
+                len(self._session.required_parts) if self._session.fill_plan.is_filter else 0,
+            )
         )
         # Records are known although no word returned any: they were found by a choice without a
         # word, and their words are tried too.
-        if self._session.seen.records and not valid:
+        if self._session.retrieved.records and not valid:
             tries += TRIES_A_WAY
         # Required choices change from query to query, and each query sends the word used least so
         # far. If it is only assumed that the form requires a choice, the first words are repeated
@@ -259,12 +265,12 @@ class Opening:
             entry.choice.query[0]
             for entry in self._session.log.entries[len(self._session.log) - asked :]
         )
-        ahead = 1 if self._session.way.required else 0
+        ahead = 1 if self._session.fill_plan.required else 0
         words = enumerate(self._seeds(valid))
         open_ = [
             (times[term] + ahead * n, term)
             for n, term in words
-            if not self._session.seen.was_asked((term, *part))
+            if not self._session.retrieved.was_asked((term, *part))
         ]
         seed = min(open_, key=itemgetter(0), default=(0, None))[1]
         return (
@@ -279,19 +285,19 @@ class Opening:
         would remain unseen."""
         session = self._session
         box, done = session.asking.box, session.state.setdefault("elsewhere", [])
-        returned = [outcome.returned for outcome in session.seen.outcomes if outcome.returned]
+        returned = [outcome.returned for outcome in session.retrieved.outcomes if outcome.returned]
         usual = session.limit or sum(returned) / max(1, len(returned))
         if (
             not box
             or session.asking.together > 1
-            or not session.seen.records
+            or not session.retrieved.records
             or session.options.policy == "paper"
             or session.state.get("elsewhere_tried")
             or session.log.listing() is not None
             or gain >= usual * ELSEWHERE / 2 ** len(done)
         ):
             return None
-        texts = (str(v) for listed in self._session.listed.values() for v in listed.values())
+        texts = (str(v) for listed in self._session.listed_fields.values() for v in listed.values())
         for word in words_elsewhere(texts, self._session.harvest.form.language):
             term = Term(box, word)
             if (
@@ -300,7 +306,7 @@ class Opening:
                 and term not in self._session.asked_terms()
             ):
                 done.append(word)
-                part = self._session.parts.at(len(self._session.log))
+                part = self._session.required_parts.at(len(self._session.log))
                 return Ask(QueryKind.SEED, Choice((term, *part)))
         self._session.state["elsewhere_tried"] = True
         return None
@@ -317,7 +323,7 @@ class Opening:
         box, slots = session.asking.box, session.slots
         if box:
             rng = np.random.default_rng([session.options.random_seed, 0, number])
-            return (Term(box, nonsense_word(rng)), *session.parts.at(0))
+            return (Term(box, nonsense_word(rng)), *session.required_parts.at(0))
         for slot in slots:
             if len(slot.values) > number:
                 return slot.binding(slot.values[-number])
@@ -326,9 +332,9 @@ class Opening:
 
     def _seeds(self, valid: int) -> list[Term]:
         if (
-            self._session.seen.records
+            self._session.retrieved.records
             and not valid
-            and (known := words_of_records(self._session.seen, self._session.asking.box))
+            and (known := words_of_records(self._session.retrieved, self._session.asking.box))
         ):
             return known
         row, given = self._session.harvest.form, self._session.options.seed_terms
@@ -347,7 +353,7 @@ class Opening:
             return None
         texts = [
             value
-            for listed in self._session.listed.values()
+            for listed in self._session.listed_fields.values()
             for value in listed.values()
             if has_han(str(value))
         ]

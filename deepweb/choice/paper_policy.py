@@ -120,7 +120,7 @@ class PaperPolicy:
         summed = np.zeros(len(found))
         for record in records:
             for term, weight in self.word_weights(seen.key(int(record))).items():
-                place = seen.place(term)
+                place = seen.index_of(term)
                 if place is not None:
                     summed[place] += weight
         return summed

@@ -184,7 +184,7 @@ class Parts:
                 or column not in (None, self._column_of(term))
             ):
                 continue
-            own = seen.place(term)
+            own = seen.index_of(term)
             matching = size * _share(overall, term)
             new = min(matching, float(limit or matching)) - (
                 float(seen.frequency[own]) if own is not None else 0.0
@@ -201,7 +201,7 @@ class Parts:
 def _share(overall: Retrieved, term: Term) -> float:
     """Returns the share of records that contain `term`, among the records of all answers
     (`overall`) that were found by other words; 0 if no seen record contains it."""
-    place = overall.place(term)
+    place = overall.index_of(term)
     if place is None:
         return 0.0
     own: set[int] = set()

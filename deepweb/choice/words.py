@@ -95,7 +95,7 @@ def fitted(seen: Retrieved, cut: float) -> Yield:
     from scipy.special import log_ndtr
 
     rows = _answers(seen)
-    kinds = np.ones(int(seen.kinds.max(initial=0)) + 1 + len(seen.outcomes))
+    kinds = np.ones(int(seen.kind_numbers.max(initial=0)) + 1 + len(seen.outcomes))
     if not len(rows):
         return Yield(_UNKNOWN_SCALE * max(1, seen.records), 0.5, kinds)
     count, share, size, cut_short, kind = rows.T
@@ -126,7 +126,7 @@ def _answers(seen: Retrieved) -> np.ndarray:
     """
     times, rows = np.asarray(seen.times_returned), []
     for outcome, answer in list(zip(seen.outcomes, seen.answers, strict=True))[-MEMORY:]:
-        place = seen.place(outcome.query[0])
+        place = seen.index_of(outcome.query[0])
         if len(outcome.query) != 1 or place is None or not outcome.returned:
             continue
         own = int((times[answer] == 1).sum())
@@ -260,7 +260,7 @@ def unasked(seen: Retrieved, refused: Iterable[Term]) -> np.ndarray:
     free = np.ones(len(seen.frequency), dtype=bool)
     free[seen.asked_terms()] = False
     for term in refused:
-        place = seen.place(term)
+        place = seen.index_of(term)
         if place is not None:
             free[place] = False
     return free
@@ -320,7 +320,7 @@ class FreshPolicy:
             return []
         yields = fitted(seen, self._cut(seen))
         expected = new_of(seen.frequency, self._unseen(seen, yields), self._cut(seen), yields.mixed)
-        score = expected * self._learned_of_kinds(seen)[seen.kinds]
+        score = expected * self._learned_of_kinds(seen)[seen.kind_numbers]
         free = unasked(seen, self.refused)
         place = _best(score, free)
         if place is None:
@@ -376,7 +376,9 @@ class FreshPolicy:
     def _unseen(self, seen: Retrieved, yields: Yield) -> np.ndarray:
         overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
         fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS) / overall
-        unseen: np.ndarray = seen.frequency * (yields.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
+        unseen: np.ndarray = (
+            seen.frequency * (yields.scales(seen)[seen.kind_numbers] - 1) * fresh**_FRESH
+        )
         return unseen
 
     def foreseen(self, seen: Retrieved) -> tuple[np.ndarray, np.ndarray]:
@@ -384,7 +386,7 @@ class FreshPolicy:
         database that match the term, and the factor `learned` of the term's kind (see the class).
         """
         unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
-        return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
+        return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kind_numbers]
 
     def scales(self, seen: Retrieved) -> np.ndarray:
         """Returns the factor s (see the class) for each kind of term, indexed by the kind's number
@@ -395,7 +397,7 @@ class FreshPolicy:
 
     def _learned_of_kinds(self, seen: Retrieved) -> np.ndarray:
         prior = min(self._cut(seen), _PRIOR_NEW)
-        size = int(seen.kinds.max()) + 1 + len(seen.outcomes)
+        size = int(seen.kind_numbers.max()) + 1 + len(seen.outcomes)
         brought, predicted = np.full(size, prior), np.full(size, prior)
         for outcome in seen.outcomes[-_MEMORY:]:
             if By.WORDS <= outcome.bucket < By.PAIRS:

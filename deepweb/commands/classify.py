@@ -83,12 +83,12 @@ def _classified(row: dict[str, Any], number: int, model: Any, rules: bool) -> di
     html = row.get("html")
     if not isinstance(html, str):
         raise LinesError(f"line {number} has no html")
-    form, verdict = classify_html(html, str(row.get("url") or ""), model)
+    form, classification = classify_html(html, str(row.get("url") or ""), model)
     answer = {
         "id": row.get("id", number),
-        "type": str(verdict.type),
-        "searchable": verdict.searchable,
-        "confidence": round(verdict.confidence, 4),
+        "type": str(classification.type),
+        "searchable": classification.searchable,
+        "confidence": round(classification.confidence, 4),
     }
     if rules and form is not None:
         said = rule_type(form)

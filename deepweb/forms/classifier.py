@@ -25,14 +25,14 @@ from deepweb.search_forms import Form, read_forms
 _CHOICES = ("select", "radio", "checkbox")
 
 
-class RuleVerdict(NamedTuple):
+class RuleType(NamedTuple):
     """The type of a form by the rules, and the name of the rule that decided."""
 
     type: FormType
     rule: str
 
 
-def rule_type(form: Form) -> RuleVerdict:
+def rule_type(form: Form) -> RuleType:
     """Returns the type of a form by the rules of the deep-web paper, and the rule that decided. The
     first that applies decides:
 
@@ -52,39 +52,39 @@ def rule_type(form: Form) -> RuleVerdict:
     if passwords:
         return _with_password(form, len(passwords), len(lines), concepts)
     if any(field.role is not FieldRole.CAPTCHA for field in form.of_kind("textarea")):
-        return RuleVerdict(FormType.CONTACT, "textarea")
+        return RuleType(FormType.CONTACT, "textarea")
     if form.of_kind("file"):
-        return RuleVerdict(FormType.OTHER, "file")
+        return RuleType(FormType.OTHER, "file")
     roles = {field.role for field in form.fields}
     if FieldRole.QUANTITY in roles or ("order" in concepts and "search" not in concepts):
-        return RuleVerdict(FormType.ORDER, "order_words")
+        return RuleType(FormType.ORDER, "order_words")
     if not lines and not form.of_kind("select", "date", "month", "range"):
-        return RuleVerdict(FormType.OTHER, "nothing_to_fill")
+        return RuleType(FormType.OTHER, "nothing_to_fill")
     if roles & {FieldRole.EMAIL, FieldRole.PHONE, FieldRole.CAPTCHA} and len(lines) <= 2:
         recovery = "recover" in concepts or "recover" in concepts_in(form.text[:400])
-        return RuleVerdict(
+        return RuleType(
             FormType.PASSWORD_RECOVERY if recovery else FormType.NEWSLETTER, "mailing_list"
         )
     if FieldRole.EMAIL in roles:
-        return RuleVerdict(
+        return RuleType(
             FormType.REGISTRATION if "register" in concepts else FormType.OTHER, "personal"
         )
     if "search" in concepts or FieldRole.QUERY in roles:
-        return RuleVerdict(FormType.SEARCH, "search_word")
+        return RuleType(FormType.SEARCH, "search_word")
     if len(lines) == 1 and form.method == "get":
-        return RuleVerdict(FormType.SEARCH, "one_box_get")
-    return RuleVerdict(FormType.OTHER, "none")
+        return RuleType(FormType.SEARCH, "one_box_get")
+    return RuleType(FormType.OTHER, "none")
 
 
-def _with_password(form: Form, passwords: int, lines: int, concepts: frozenset[str]) -> RuleVerdict:
+def _with_password(form: Form, passwords: int, lines: int, concepts: frozenset[str]) -> RuleType:
     if passwords >= 2:
-        return RuleVerdict(
+        return RuleType(
             FormType.PASSWORD_RECOVERY if not lines else FormType.REGISTRATION, "two_passwords"
         )
     if lines <= 2 and not ("register" in concepts and "login" not in concepts):
-        return RuleVerdict(FormType.LOGIN, "one_password")
+        return RuleType(FormType.LOGIN, "one_password")
     many = lines > 2 or any(form.of_kind(kind) for kind in _CHOICES)
-    return RuleVerdict(
+    return RuleType(
         FormType.REGISTRATION if many or "register" in concepts else FormType.LOGIN,
         "password_and_more",
     )
@@ -251,8 +251,8 @@ def counts(form: Form) -> dict[str, float]:
         "orders_a_list": float(only_orders_a_list(form)),
         "asks_else": float(asks_for_something_else(form)),
     }
-    verdict = rule_type(form)
-    found[f"rule:{verdict.rule}"] = found[f"rule_type:{verdict.type}"] = 1.0
+    ruled = rule_type(form)
+    found[f"rule:{ruled.rule}"] = found[f"rule_type:{ruled.type}"] = 1.0
     for place, phrases in said.items():
         hits: Counter[str] = Counter()
         for phrase in phrases:
@@ -314,7 +314,7 @@ class ModelError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Classification:
     """A form's type, the classifier's `confidence` in it (its probability, in [0, 1]), whether the
     form can be queried, and the probability of every type (`shares`)."""
 
@@ -361,13 +361,13 @@ class FormModel:
         shares: np.ndarray = scores / scores.sum()
         return shares
 
-    def classify(self, form: Form) -> Verdict:
+    def classify(self, form: Form) -> Classification:
         """Returns the likeliest type of a form. It is `searchable` if the type is search and it has
         a field to query and no password or file field."""
         shares = self.shares(form)
         best = int(shares.argmax())
         found = self.classes[best]
-        return Verdict(
+        return Classification(
             type=found,
             confidence=float(shares[best]),
             searchable=found is FormType.SEARCH and can_be_asked(form),
@@ -439,8 +439,11 @@ def shipped_model() -> FormModel:
     )
 
 
-def classify_html(html: str | bytes, url: str, model: FormModel) -> tuple[Form | None, Verdict]:
-    """Classifies the HTML of a form, or one form of a page. Returns the form and its verdict.
+def classify_html(
+    html: str | bytes, url: str, model: FormModel
+) -> tuple[Form | None, Classification]:
+    """Classifies the HTML of a form, or one form of a page. Returns the form and its
+    classification.
 
     If there are several forms, it takes the one most likely to be a search form that can be
     queried; if none can, the one with most fields. Without any form, returns None and the type
@@ -448,7 +451,7 @@ def classify_html(html: str | bytes, url: str, model: FormModel) -> tuple[Form |
     """
     read = [(form, model.classify(form)) for form in read_forms(html, url, cut=False)]
     if not read:
-        return None, Verdict(FormType.OTHER, 0.0, False, {})
+        return None, Classification(FormType.OTHER, 0.0, False, {})
     askable = [pair for pair in read if pair[1].searchable]
     if askable:
         return max(askable, key=lambda pair: pair[1].confidence)

@@ -15,7 +15,7 @@ from crawlmgr.web.pages.forms import Option
 from crawlmgr.web.url import registered_domain
 from deepweb.choice.terms import language_of
 from deepweb.form_roles import ASKED_ROLES, asks_for_something_else, with_roles
-from deepweb.forms.classifier import Verdict, can_be_asked, shipped_model
+from deepweb.forms.classifier import Classification, can_be_asked, shipped_model
 from deepweb.forms.clustering import words_of_form_page
 from deepweb.forms.field_roles import FieldRole
 from deepweb.forms.types import FormType
@@ -75,12 +75,12 @@ NEVER_ASKED = frozenset(("password", "file", "submit", "image", "button", "reset
 
 
 class ClassifiedForm(NamedTuple):
-    """A form of a page with the classifier's verdict, and for a search form the words of its page
-    ("page") and of the form itself ("form") with their weights.
+    """A form of a page with the classifier's classification, and for a search form the words of its
+    page ("page") and of the form itself ("form") with their weights.
     """
 
     form: PageForm
-    verdict: Verdict
+    classification: Classification
     words: dict[str, dict[str, float]]
 
 
@@ -89,12 +89,12 @@ def classified(forms: Sequence[PageForm], html: str) -> list[ClassifiedForm]:
     extracted for search forms only."""
     found = []
     for form in forms[:MAX_FORMS_A_PAGE]:
-        verdict = shipped_model().classify(form)
+        classification = shipped_model().classify(form)
         words: dict[str, dict[str, float]] = {}
-        if verdict.type is FormType.SEARCH:
+        if classification.type is FormType.SEARCH:
             spaces = words_of_form_page(html, form.index)
             words = {"page": _heaviest(spaces.page), "form": _heaviest(spaces.form)}
-        found.append(ClassifiedForm(form, verdict, words))
+        found.append(ClassifiedForm(form, classification, words))
     return found
 
 
@@ -116,7 +116,7 @@ def keep(
     start page of the site to the page.
     """
     kept = []
-    for form, verdict, words in found:
+    for form, classification, words in found:
         row, made = Form.objects.get_or_create(
             source=source,
             signature=form.signature,
@@ -124,9 +124,9 @@ def keep(
                 "page_url": form.page_url,
                 "action": form.action,
                 "method": form.method,
-                "type": verdict.type.value,
-                "confidence": verdict.confidence,
-                "searchable": verdict.searchable,
+                "type": classification.type.value,
+                "confidence": classification.confidence,
+                "searchable": classification.searchable,
                 "described": form_to_json(form),
                 "language": language_of(
                     f"{form.title} {form.headings} {form.text} {' '.join(words.get('page', ()))}",
@@ -182,14 +182,14 @@ def set_role(row: Form, name: str, role: str) -> None:
     Form.objects.filter(pk=row.pk).update(roles={**kept, name: role} if role else kept)
 
 
-def verdict_of(row: Form) -> Verdict:
-    """Returns the effective verdict on a form's type: an operator's correction with full
+def classification_of(row: Form) -> Classification:
+    """Returns the effective classification on a form's type: an operator's correction with full
     confidence, otherwise the classifier's.
     """
     kind = FormType(row.kind)
     sure = 1.0 if row.corrected else row.confidence
     form = page_form(row)
-    return Verdict(kind, sure, kind is FormType.SEARCH and can_be_asked(form), {})
+    return Classification(kind, sure, kind is FormType.SEARCH and can_be_asked(form), {})
 
 
 def refusal_code(row: Form) -> str | None:
@@ -204,7 +204,7 @@ def refusal_code(row: Form) -> str | None:
         return "other_site"
     is_told = bool(row.released or row.corrected or row.roles or row.learned)
     doubt = None if is_told or not asks_for_something_else(described_form(row)) else "unsure"
-    return refusal(form, verdict_of(row), row.released) or doubt
+    return refusal(form, classification_of(row), row.released) or doubt
 
 
 def _site(url: str) -> str:
@@ -222,7 +222,7 @@ def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
     searchable = (
         kind == FormType.SEARCH and can_be_asked(page_form(row))
         if kind
-        else verdict_of_model(row).searchable
+        else model_classification(row).searchable
     )
     Form.objects.filter(pk=row.pk).update(
         corrected=kind,
@@ -232,8 +232,8 @@ def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
     )
 
 
-def verdict_of_model(row: Form) -> Verdict:
-    """Returns the classifier's own verdict on a stored form, ignoring corrections."""
+def model_classification(row: Form) -> Classification:
+    """Returns the classifier's own classification on a stored form, ignoring corrections."""
     return shipped_model().classify(described_form(row))
 
 

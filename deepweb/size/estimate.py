@@ -67,7 +67,11 @@ def next_probe(session: HarvestSession) -> Ask | None:
     words are known for a plan.
     """
     counted = len(session.log)
-    if not session.options.probes or not session.seen.records or session.log.listing() is not None:
+    if (
+        not session.options.probes
+        or not session.retrieved.records
+        or session.log.listing() is not None
+    ):
         return None
     if "plan" not in session.state or _is_cut_too_often(session):
         _plan_probes(
@@ -102,13 +106,13 @@ def _plan_probes(session: HarvestSession, count: int) -> None:
     seen records that contain none of its words is at most 0.2 larger than with the present plan."""
     number = int(session.state.get("plans", 0)) + 1
     rng = np.random.default_rng([session.options.random_seed, number])
-    scale = FreshPolicy(session.limit).scales(session.seen)[session.seen.kinds] * SCALE_UP ** (
-        number - 1
-    )
+    scale = FreshPolicy(session.limit).scales(session.retrieved)[
+        session.retrieved.kind_numbers
+    ] * SCALE_UP ** (number - 1)
     most = PAGES * max(1, int(session.state.get("page_size", 0)))
     limit = most if session.limit is None else min(session.limit, most)
-    plan = plan_probes(session.seen, scale, limit, rng, count) or plan_probes(
-        session.seen, scale, limit, rng, max(1, count // 2)
+    plan = plan_probes(session.retrieved, scale, limit, rng, count) or plan_probes(
+        session.retrieved, scale, limit, rng, max(1, count // 2)
     )
     earlier = session.state.get("plan")
     if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin.views import admin_view, back, opens_nothing, page
 from crawlmgr.web.encoding import decode
-from focused.judge.definition import BadLine, read_keywords, read_seeds
+from focused.judge.relevance import BadLine, read_keywords, read_seeds
 from focused.models import Topic
 from focused.topic import readings, samples, topics
 
@@ -128,7 +128,7 @@ def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
     """Shows messages that name the samples which were truncated or left out because of the size
     limits."""
     for names, text in (
-        (found.cut, _("Too long, truncated to the first %(most)s characters: %(names)s")),
+        (found.truncated, _("Too long, truncated to the first %(most)s characters: %(names)s")),
         (
             found.left_out,
             _("Not added, because a topic holds at most %(all)s characters of samples: %(names)s"),

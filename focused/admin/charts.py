@@ -93,7 +93,7 @@ def harvest(row: TopicRun) -> Chart:
             [relevant / fetched for fetched, relevant in points],
             UPDATED,
             line=True,
-            second=True,
+            second_axis=True,
         ),
     ]
     axes: dict[str, Any] = {
@@ -138,16 +138,16 @@ def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
     and target; colours mark the Pareto fronts over all three. If the strategy uses pheromone, a
     chart of the pheromone of each link when it was chosen comes first.
     """
-    scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
+    scored = [one for one in reasons if {"anchor", "page", "target"} <= one.score_parts.keys()]
     found = [_fronts(scored)]
-    if any("pheromone" in one.parts for one in scored):
+    if any("pheromone" in one.score_parts for one in scored):
         series = []
         for name, relevant, colour in (
             (_("led to a page on topic"), True, NEW),
             (_("led off topic"), False, COLOURS[8]),
         ):
             own = [one for one in scored if one.relevant == relevant]
-            heights = [one.parts["pheromone"] for one in own]
+            heights = [one.score_parts["pheromone"] for one in own]
             series.append(Series(name, [one.number + 1 for one in own], heights, colour, dots=True))
         axes: dict[str, Any] = {"x": _("pages fetched"), "y": _("pheromone (τ)")}
         found.insert(
@@ -168,7 +168,10 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
     the target; the first three Pareto fronts over the three objectives have colours of their own.
     """
     points = np.array(
-        [[one.parts["anchor"], one.parts["page"], one.parts["target"]] for one in scored]
+        [
+            [one.score_parts["anchor"], one.score_parts["page"], one.score_parts["target"]]
+            for one in scored
+        ]
     ).reshape(-1, 3)
     names = [_("first Pareto front"), _("second Pareto front"), _("third Pareto front")]
     series, left = [], set(range(len(scored)))

@@ -27,7 +27,7 @@ from focused.admin.runs import find as find_run
 from focused.admin.titles import axes, named, shown, sweep_title
 from focused.admin.topics import find, trail
 from focused.lab import stored_comparisons, tuning
-from focused.lab.comparison import MAX_DRAWS, PATENT_WEIGHTS, verdict
+from focused.lab.comparison import MAX_DRAWS, PATENT_WEIGHTS, winner
 from focused.lab.stored_comparisons import SWEEPS, TAU, heat
 from focused.models import Comparison, Topic, TopicPage
 
@@ -252,7 +252,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "results": results,
         "labelled": bool(found.setup.get("labels")),
         "left_out": any(one.get("left_out") for one in stored),
-        "verdict": verdict(results) if results and "area" in results[0] else None,
+        "winner": winner(results) if results and "area" in results[0] else None,
         "may_choose": request.user.has_perm("focused.change_topic"),
         "pages_in_archive": found.result.get("pages_in_archive"),
         "missing": found.result.get("missing", [])[:SHOWN_MISSING],
@@ -266,7 +266,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     if made and not results and request.GET.get("part") != "live":
         context["charts"] = charts.so_far(_finished(found, names[:CURVES]))
     title = f"{_('Comparison')} #{pk}"
-    way = [
+    crumbs = [
         *trail(found.topic),
         (_("Compare strategies"), reverse("admin:topic-compare", args=[found.topic_id])),
     ]
@@ -277,7 +277,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         context,
         title=title,
         item=item,
-        trail=way,
+        trail=crumbs,
         live="focused/comparison_live.html",
     )
     if found.run is None or not found.run.active:

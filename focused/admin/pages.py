@@ -26,12 +26,11 @@ from focused.admin.runs import find
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
-from focused.judge.definition import Topic
-from focused.judge.judge import stuffed
-from focused.judge.relevance import Relevance
+from focused.judge.probability import stuffed
+from focused.judge.relevance import Relevance, Topic
 from focused.models import TopicPage
 from focused.pages import hashed
-from focused.run import search, sessions
+from focused.run import archived_pages, search
 from focused.topic import marks, readings
 
 
@@ -140,8 +139,8 @@ def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
             messages.error(request, str(error))
     user_words = row.definition["user_words"]
     context = {"row": row, "topic": row.topic, "asked": asked, "outcome": outcome}
-    way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
-    frame: dict[str, Any] = {"title": _("Pages"), "item": f"topic:{row.topic_id}", "trail": way}
+    crumbs = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
+    frame: dict[str, Any] = {"title": _("Pages"), "item": f"topic:{row.topic_id}", "trail": crumbs}
     if text := _asked(request):
         context |= _found(request, text, user_words, run_ids=[pk])
         return page(request, "focused/pages.html", context, **frame)
@@ -196,7 +195,7 @@ def _found(
     return {
         "q": text,
         "total": hits.total,
-        "cut": hits.cut,
+        "truncated": hits.truncated,
         "rows": rows,
         "back_page": f"?{keep}&page={at - 1}" if at > 1 else "",
         "next_page": f"?{keep}&page={at + 1}" if at * SIZE < hits.total else "",
@@ -213,16 +212,16 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404(_("There is no such page."))
     relevance = Relevance(Topic.from_json(row.definition))
     shown = readings.wording_of(relevance, [one.title])
-    counts = sessions.words_of(one)
+    counts = archived_pages.words_of(one)
     shares = relevance.explain(counts)
     parts = [(shown.get(part.word, part.word), round(part.share, 4)) for part in shares]
-    steps = reads.way(one)
+    steps = reads.path_from_seed(one)
     context = {
         "one": one,
         "row": row,
-        "way": steps,
+        "path": steps,
         "clicks": len(steps) - 1,
-        "parts": titles.parts(one.why.get("parts", {})),
+        "parts": titles.score_parts(one.why.get("parts", {})),
         "queue": titles.queue(one.why.get("queue", "")),
         "rule": words.say(one.detail) if one.detail else "",
         "original": reads.original(one),
@@ -230,14 +229,17 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
         "capture": reads.capture(one),
         "charts": [charts.shares(parts)],
     }
-    way = [*trail(row.topic), (f"{_('Run')} #{row.pk}", reverse("admin:topic-run", args=[row.pk]))]
+    crumbs = [
+        *trail(row.topic),
+        (f"{_('Run')} #{row.pk}", reverse("admin:topic-run", args=[row.pk])),
+    ]
     return page(
         request,
         "focused/page.html",
         context,
         title=one.title or one.url,
         item=f"topic:{row.topic_id}",
-        trail=way,
+        trail=crumbs,
     )
 
 
@@ -246,30 +248,30 @@ WORDS = {"on": True, "off": False, "none": None}
 
 
 @admin_view("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
-def listed(request: HttpRequest, pk: int) -> HttpResponse:
+def pages_to_mark(request: HttpRequest, pk: int) -> HttpResponse:
     """Lists the pages to mark, or with `?marked=1` those already marked, with the learning judge's
     score of each."""
     row = find(pk)
     marked = request.GET.get("marked") == "1"
-    verdict = marks.shown(row, marked, 200 if marked else SHOWN)
+    judged_pages = marks.shown(row, marked, 200 if marked else SHOWN)
     context: dict[str, Any] = {
         "row": row,
         "run": row.run,
-        "verdict": verdict,
+        "judged_pages": judged_pages,
         "marked": marked,
         "judged": row.harvest_rate is not None,
-        "rows": verdict.rows,
-        "cut": row.pages > verdict.pages,
+        "rows": judged_pages.rows,
+        "truncated": row.pages > judged_pages.pages,
         "may_mark": request.user.has_perm("focused.change_topic"),
     }
-    way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
+    crumbs = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
     return page(
         request,
         "focused/marks.html",
         context,
         title=_("Marks"),
         item=f"topic:{row.topic_id}",
-        trail=way,
+        trail=crumbs,
     )
 
 

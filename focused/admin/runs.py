@@ -24,7 +24,7 @@ from focused import reads
 from focused.admin import charts, crawl
 from focused.admin.add import tell_bad_lines
 from focused.admin.topics import trail
-from focused.judge.definition import read_seeds
+from focused.judge.relevance import read_seeds
 from focused.models import TopicRun
 from focused.parameters import parameters_of
 from focused.strategies import strategy_class

@@ -167,7 +167,7 @@ def part(name: str) -> str:
     return _(title) if title else name
 
 
-def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
+def score_parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
     """Returns the parts of a link's score as (identifier, display name, value): totals first, then
     parts by absolute value."""
     order = sorted(values, key=lambda name: (name not in WHOLES, -abs(values[name]), name))
@@ -187,25 +187,25 @@ def preset(name: str) -> str:
     return _(PRESETS[name])
 
 
-def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Returns the display name of one of a topic's settings for the history of changes. `way` is
+def setting(path: tuple[str, ...], values: Mapping[str, Any]) -> str:
+    """Returns the display name of one of a topic's settings for the history of changes. `path` is
     the path of keys to the setting, such as ("options", "scope", "depth"); `values` are all the
     topic's settings."""
-    if way == ("strategy",):
+    if path == ("strategy",):
         return _("Strategy")
-    if way[:2] == ("options", "scope"):
-        return _(SCOPE[way[-1]]) if way[-1] in SCOPE else way[-1]
-    owner = str(values.get("strategy", "")) if way[0] == "parameters" else "options"
-    return parameter(way[-1], owner)
+    if path[:2] == ("options", "scope"):
+        return _(SCOPE[path[-1]]) if path[-1] in SCOPE else path[-1]
+    owner = str(values.get("strategy", "")) if path[0] == "parameters" else "options"
+    return parameter(path[-1], owner)
 
 
-def value(way: tuple[str, ...], set_to: Any) -> Any:
-    """Returns the value `set_to` of one of a topic's settings (`way` is the path of keys to it) for
-    the history of changes: the display name of a strategy or of a parameter's choice, any other
+def value(path: tuple[str, ...], set_to: Any) -> Any:
+    """Returns the value `set_to` of one of a topic's settings (`path` is the path of keys to it)
+    for the history of changes: the display name of a strategy or of a parameter's choice, any other
     value unchanged."""
-    if not isinstance(set_to, str) or not set_to or way[:2] == ("options", "scope"):
+    if not isinstance(set_to, str) or not set_to or path[:2] == ("options", "scope"):
         return set_to
-    return strategy(set_to) if way == ("strategy",) else choice(set_to)
+    return strategy(set_to) if path == ("strategy",) else choice(set_to)
 
 
 register = template.Library()

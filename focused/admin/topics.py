@@ -24,7 +24,7 @@ from focused import reads
 from focused.admin import charts, titles
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
 from focused.admin.titles import named
-from focused.judge.definition import read_seeds
+from focused.judge.relevance import read_seeds
 from focused.models import SampleDocument, Seed, Topic
 from focused.topic import readings, samples, topics
 
@@ -233,7 +233,7 @@ def topic_list(request: HttpRequest) -> HttpResponseBase:
         request,
         "focused/topics.html",
         TABLE,
-        reads.listed(),
+        reads.for_lists(),
         {"intervals": INTERVALS},
         prepare=reads.with_last_runs,
         title=_("Topics"),

@@ -18,9 +18,8 @@ from crawlmgr.admin.views import admin_view, back, number, page, post_view
 from focused import reads
 from focused.admin import charts
 from focused.admin.topics import find, trail
-from focused.judge.definition import read_keywords
 from focused.judge.ontology import MAX_CONCEPTS, Ontology, read_csv, read_turtle
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, read_keywords
 from focused.models import Topic
 from focused.topic import readings, samples, topics
 
@@ -257,14 +256,14 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
         "weight": request.POST.get("weight", f"{topic.ontology_weight:g}"),
     }
     status = 422 if problem else 200
-    title, way = _("Ontology"), trail(topic)
+    title, crumbs = _("Ontology"), trail(topic)
     return page(
         request,
         "focused/ontology.html",
         context,
         title=title,
         item=f"topic:{pk}",
-        trail=way,
+        trail=crumbs,
         status=status,
     )
 

@@ -11,15 +11,15 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
 from crawlmgr.management.base import Missing, Result, say
-from focused.judge.definition import (
+from focused.judge.ontology import MAX_CONCEPTS, Ontology
+from focused.judge.relevance import (
     ONTOLOGY_SUFFIXES,
+    Relevance,
     read_keywords,
     read_named_documents,
     read_ontology,
     topic_from_files,
 )
-from focused.judge.ontology import MAX_CONCEPTS, Ontology
-from focused.judge.relevance import Relevance
 from focused.topic import readings, topics
 
 BESIDE = 0.5

@@ -16,19 +16,19 @@ from crawlmgr.exports.formats import safe_cell
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
-from focused.judge.definition import Topic, read_text, topic_from_files
+from focused.judge.relevance import Topic, read_text, topic_from_files
 from focused.lab.archive import Archive
 from focused.lab.comparison import (
     MAX_DRAWS,
     TRAIL,
     Entry,
     Outcome,
-    Verdict,
+    Winner,
     gathered,
     read_labels,
     run_entries,
     trail_rows,
-    verdict,
+    winner,
 )
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
@@ -97,7 +97,7 @@ def run(options: dict[str, Any]) -> Result:
             missing=missing,
         )
     rows = gathered(cells, options["pages"])
-    won = verdict(rows)
+    won = winner(rows)
     return Result(
         {**data, "results": rows, "verdict": won._asdict() if won else None},
         _gathered_table(rows, won),
@@ -169,7 +169,7 @@ def _table(outcomes: list[Outcome]) -> str:
     return table(header, rows)
 
 
-def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
+def _gathered_table(rows: list[dict[str, Any]], won: Winner | None) -> str:
     """Formats a table of the entries' mean results, sorted by the area under the recall curve,
     largest first. With `won`, a line tells whether the difference between the best two is
     significant."""

@@ -17,7 +17,7 @@ from crawlmgr.management.demonstration import DeskPage, Served
 from crawlmgr.models import RunState
 from crawlmgr.upkeep.demonstration import MARK
 from focused.commands.crawl import in_words
-from focused.judge.judge import LEAST_MARKS
+from focused.judge.probability import LEAST_MARKS
 from focused.models import Topic, TopicRun
 from focused.topic import marks, topics
 

@@ -17,7 +17,7 @@ from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.models import Run
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
-from focused.judge.definition import read_text
+from focused.judge.relevance import read_text
 from focused.lab import topic_packs
 from focused.run.parse import Parser
 

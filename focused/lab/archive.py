@@ -92,8 +92,8 @@ class Archive:
 
     def _read(self, path: Path, record: WarcRecord) -> None:
         """Takes a response, and notes what of it cannot be read."""
-        trouble = record.trouble
-        if record.cut:
+        trouble = record.problem
+        if record.bytes_left_out:
             trouble = f"what is beyond {PAGE_BYTES} bytes is left out"
         if trouble:
             self.missing.append(f"{path.name}, byte {record.offset}: {record.url}: {trouble}")

@@ -17,9 +17,8 @@ import numpy as np
 from crawlmgr.text.similarity import NEAR, distance
 from crawlmgr.web.url import UrlError, canonical
 from focused.graph import MemoryGraph
-from focused.judge.definition import Topic
-from focused.judge.judge import judged
-from focused.judge.relevance import Relevance
+from focused.judge.probability import judged
+from focused.judge.relevance import Relevance, Topic
 from focused.lab.archive import Archive
 from focused.lab.evaluate import (
     Label,
@@ -457,7 +456,7 @@ class Cell(NamedTuple):
         return f"{self.entry}#{self.draw}"
 
 
-class Verdict(NamedTuple):
+class Winner(NamedTuple):
     """The conclusion of a comparison: the entry with the largest mean area under the recall curve
     (`best`), and the next one (`second`).
 
@@ -531,7 +530,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
     return low, high
 
 
-def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
+def winner(rows: Sequence[Mapping[str, Any]]) -> Winner | None:
     """Compares the two entries with the largest mean areas under the recall curve. `rows` are the
     results that `gathered` returns; of entries with equal areas the first one wins. None for fewer
     than two entries."""
@@ -544,7 +543,7 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
         difference = bootstrap_difference(
             best["areas"][:draws], second["areas"][:draws], np.random.default_rng(1)
         )
-    return Verdict(
+    return Winner(
         best["strategy"], second["strategy"], difference, best["area"] - second["area"], draws
     )
 

@@ -22,8 +22,7 @@ from crawlmgr.models import Run, RunState, WarcFile
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
-from focused.judge.definition import Topic
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, Topic
 from focused.lab.archive import Archive
 from focused.lab.comparison import (
     MAX_DRAWS,

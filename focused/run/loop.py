@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from crawlmgr.text.similarity import SimHashIndex, simhash
 from crawlmgr.web.traps import Copies
 from focused.graph import Node, State, UrlGraph
-from focused.judge.judge import Judge
+from focused.judge.probability import Judge
 from focused.pages import Content, Link, Page
 from focused.run.parse import Parser
 from focused.strategies.base import Strategy

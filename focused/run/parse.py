@@ -241,7 +241,9 @@ def _page_of_links(xml: bytes, url: str) -> tuple[str, bool]:
         f'<p><a href="{html.escape(entry.url)}">{html.escape(entry.title)}</a></p>'
         for entry in listing.entries[:MAX_LISTED]
     ]
-    return "\n".join(("<title></title>", *links)), listing.cut or len(links) < len(listing.entries)
+    return "\n".join(("<title></title>", *links)), listing.truncated or len(links) < len(
+        listing.entries
+    )
 
 
 def convert(draft: Draft, parser: Parser) -> None:

@@ -48,12 +48,12 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class Hits:
     """One page of search results: the number of all results, and the ids of this page's results,
-    best first. `cut` is True if so many pages match that the oldest ones were neither counted nor
-    ranked."""
+    best first. `truncated` is True if so many pages match that the oldest ones were neither counted
+    nor ranked."""
 
     total: int
     pages: Sequence[int]
-    cut: bool = False
+    truncated: bool = False
 
 
 def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
@@ -77,14 +77,14 @@ def index(arrival: Arrival) -> None:
     TOPIC_STORE_STAGES."""
     if arrival.stored is None:
         return
-    row = arrival.session.row
+    row = arrival.session.progress.row
     _put(_Entry(arrival.stored.pk, row.run_id, row.topic_id, arrival.draft.tokens[:MAX_WORDS]))
 
 
 class _Entry(NamedTuple):
     """An entry of the full-text index: a page's id and words, and the ids of its run and topic.
-    These two are also indexed as words (`place`, such as "run#7"), so that a search can be limited
-    to one run or topic."""
+    These two are also indexed as words (`scope_words`, such as "run#7"), so that a search can be
+    limited to one run or topic."""
 
     pk: int
     run: int
@@ -92,7 +92,7 @@ class _Entry(NamedTuple):
     words: Sequence[str]
 
     @property
-    def place(self) -> tuple[str, ...]:
+    def scope_words(self) -> tuple[str, ...]:
         return (
             (run_word(self.run),)
             if self.topic is None
@@ -113,7 +113,7 @@ def topic_word(pk: int) -> str:
 
 def _put(entry: _Entry) -> None:
     if connection.vendor == "sqlite":
-        values = (entry.pk, " ".join(entry.words), " ".join(entry.place))
+        values = (entry.pk, " ".join(entry.words), " ".join(entry.scope_words))
         sql.execute(
             "INSERT INTO focused_pagetext (rowid, words, place) VALUES (%s, %s, %s)", values
         )
@@ -121,7 +121,7 @@ def _put(entry: _Entry) -> None:
     sql.execute(
         "INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s::tsvector)"
         " ON CONFLICT (rowid) DO UPDATE SET words = EXCLUDED.words",
-        (entry.pk, " ".join([_vector(entry.words), *map(_quoted, entry.place)])),
+        (entry.pk, " ".join([_vector(entry.words), *map(_quoted, entry.scope_words)])),
     )
 
 
@@ -165,7 +165,7 @@ def remove(keys: Sequence[int]) -> None:
         sql.execute(
             "INSERT INTO focused_pagetext (focused_pagetext, rowid, words, place) VALUES ('delete',"
             " %s, %s, %s)",
-            (entry.pk, " ".join(entry.words), " ".join(entry.place)),
+            (entry.pk, " ".join(entry.words), " ".join(entry.scope_words)),
         )
 
 

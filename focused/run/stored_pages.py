@@ -112,7 +112,7 @@ def arrived(
     TOPIC_STORE_STAGES, queues the page's links, stores the step and returns the outcome. `recalled`
     is true if the page comes from the archive.
     """
-    why = session.outstanding.get(url, {})
+    why = session.outstanding.why.get(url, {})
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
         import_string(name)(arrival)
@@ -134,14 +134,14 @@ def arrived(
         return Outcome(TopicPage.Kind.SAME, problem="fetched_before")
     session.walk.expand(arrival.node, arrival.page, arrival.repeats)
     if left_out := len(session.walk.strategy.left_out):
-        session.row.refused = {**session.row.refused, "same_concepts": left_out}
+        session.progress.row.refused = {**session.progress.row.refused, "same_concepts": left_out}
     session.pay(recalled, "")
     assert arrival.stored is not None  # noqa: S101 - set by `keep` for every page
     _close(session, arrival.stored)
     if arrival.counter:
         links = [counter_shape(link.url) for link in arrival.page.content.links]
-        left = Counter(session.row.refused) + Counter(counter=links.count(arrival.counter))
-        session.row.refused = dict(left)
+        left = Counter(session.progress.row.refused) + Counter(counter=links.count(arrival.counter))
+        session.progress.row.refused = dict(left)
         edited(session, {"counters": [arrival.counter]}, now)
         events.warn("counter_trap", url, now=now, run_id=session.run_id)
     return Outcome(
@@ -155,13 +155,13 @@ def arrived(
 def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
     """Handles a chosen address that could not be fetched: reports it to the strategy, stores the
     step with the code `reason`, and returns the outcome."""
-    why = session.outstanding.get(url, {})
+    why = session.outstanding.why.get(url, {})
     node = session.take(url)
     session.walk.failed(node)
     row = _insert(
         session, TopicPage.Kind.FAILED, url, now, why=why, depth=node.depth, detail=reason[:300]
     )
-    session.row.failed += 1
+    session.progress.row.failed += 1
     session.pay(False, reason)
     _close(session, row)
     if reason.startswith(UNREAD_TYPE):
@@ -200,15 +200,17 @@ def judge(arrival: Arrival) -> None:
         arrival.own_address, content = own, replace(content, url=own)
         refused[OTHER_ADDRESS] += 1
     if refused:
-        arrival.session.row.refused = dict(Counter(arrival.session.row.refused) + refused)
+        arrival.session.progress.row.refused = dict(
+            Counter(arrival.session.progress.row.refused) + refused
+        )
     judged = arrival.session.learn(arrival.node, content)
     if judged is not None:
         arrival.page, arrival.repeats = judged
         graph = arrival.session.walk.graph
         unknown = (link.url for link in content.links if graph.node(link.url) is None)
-        if arrival.session.scope.traps:
+        if arrival.session.parameters.scope.traps:
             url = arrival.node.url
-            arrival.counter = arrival.session.counters.see(url, content.words, unknown)
+            arrival.counter = arrival.session.progress.counters.see(url, content.words, unknown)
 
 
 def _own_address(session: Session, node: Node, content: Content) -> str:
@@ -218,10 +220,14 @@ def _own_address(session: Session, node: Node, content: Content) -> str:
     A declared address that was fetched already is accepted if the page nearly duplicates some
     earlier page of the run. A declared address that was not fetched is accepted if `same_page`
     accepts it. The page then counts as fetched under the declared address too."""
-    if not session.options.canonical or session.options.source == "archive":
+    if not session.parameters.options.canonical or session.parameters.options.source == "archive":
         return ""
     url = given(content)
-    if not url or url in session.outstanding or session.scope.refusal(url, node.depth):
+    if (
+        not url
+        or url in session.outstanding.why
+        or session.parameters.scope.refusal(url, node.depth)
+    ):
         return ""
     known = session.walk.graph.node(url)
     if known is not None and known.url == node.url:
@@ -238,10 +244,10 @@ def keep(arrival: Arrival) -> None:
     page = arrival.page
     if page is None:
         return
-    run = arrival.session.row
+    run = arrival.session.progress.row
     parent, before = _reached_from(arrival.session, arrival.node.parent)
     text = " ".join(arrival.draft.tokens).encode("utf-8")
-    packed = arrival.session.options.packed
+    packed = arrival.session.parameters.options.packed
     run.pages += 1
     run.relevant += page.relevant
     run.duplicates += arrival.repeats is not None
@@ -268,7 +274,7 @@ def keep(arrival: Arrival) -> None:
         words=bytes(deflate.zlib_compress(text, PACKING)) if packed else text,
         packed=packed,
     )
-    arrival.session.place(arrival.node.url, arrival.stored.pk, off_topic_run)
+    arrival.session.progress.remember(arrival.node.url, arrival.stored.pk, off_topic_run)
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
@@ -278,7 +284,7 @@ def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int
     """
     if parent is None:
         return None, 0
-    known = session.places.get(parent)
+    known = session.progress.places.get(parent)
     if known is not None:
         return known
     rows = sql.fetch(_PARENT, (session.run_id, url_hash(parent)))
@@ -290,9 +296,9 @@ def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any)
     would cost as much as scoring the page.
     """
     if kind != TopicPage.Kind.PAGE:
-        values.setdefault("relevant_so_far", session.row.relevant)
-        values.setdefault("number", session.row.pages)
-    step, mark = session.steps + 1, secrets.randbits(62)
+        values.setdefault("relevant_so_far", session.progress.row.relevant)
+        values.setdefault("number", session.progress.row.pages)
+    step, mark = session.progress.steps + 1, secrets.randbits(62)
     fixed = {
         "run_id": session.run_id,
         "step": step,
@@ -307,11 +313,11 @@ def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any)
 
 
 def _close(session: Session, row: Written) -> None:
-    """Writes the run's state after a step, and sets `session.edited` if the operator has stored an
+    """Writes the run's state after a step, and sets `progress.edited` if the operator has stored an
     edit meanwhile."""
-    run, graph = session.row, session.walk.graph
-    session.steps, session.mark = row.step, row.mark
-    run.steps, run.mark, run.asked = row.step, row.mark, session.asked
+    run, graph = session.progress.row, session.walk.graph
+    session.progress.steps, session.progress.mark = row.step, row.mark
+    run.steps, run.mark, run.asked = row.step, row.mark, session.progress.asked
     fields = ["steps", "mark", "asked", "pages", "failed", "relevant", "duplicates", "refused"]
     if isinstance(graph, DatabaseGraph):
         graph.settle()
@@ -320,8 +326,8 @@ def _close(session: Session, row: Written) -> None:
         if session.walk.strategy.resumable:
             run.strategy_state = session.walk.strategy.state()
             fields.append("strategy_state")
-            if session.frequencies is not None:
-                idf, session.frequencies = session.frequencies, None
+            if session.progress.frequencies is not None:
+                idf, session.progress.frequencies = session.progress.frequencies, None
                 stored = {"documents": idf.documents, "counts": dict(idf.frequencies)}
                 run.frequencies, run.frequencies_step = (
                     zlib.compress(json.dumps(stored).encode()),
@@ -338,7 +344,7 @@ def _close(session: Session, row: Written) -> None:
         f"UPDATE focused_topicrun SET {sets}"  # noqa: S608
         f" WHERE run_id = %s RETURNING {EDITED}"
     )
-    session.edited = bool(sql.fetch(update, (*values, run.pk))[0][0])
+    session.progress.edited = bool(sql.fetch(update, (*values, run.pk))[0][0])
 
 
 WHOLE, PART = "sitemap", "sitemap-part"
@@ -372,14 +378,14 @@ def wanted(session: Session, item: Url, relevant: bool) -> list[NewUrl]:
     each page of the host; only one call returns any. [] if the run's options ask for no sitemaps,
     the host has neither a seed nor a relevant page, or its robots.txt was not read.
     """
-    if not session.options.sitemaps:
+    if not session.parameters.options.sitemaps:
         return []
     key = host_key(item.url)
-    if key in session.listed:
+    if key in session.progress.sitemap_hosts:
         return []
-    if not relevant and key not in {host_key(url) for url in session.topic.seeds}:
+    if not relevant and key not in {host_key(url) for url in session.parameters.topic.seeds}:
         return []
-    session.listed.add(key)
+    session.progress.sitemap_hosts.add(key)
     host = item.host
     host.refresh_from_db(
         fields=["robots_text", "robots_verdict", "robots_fetched_at", "robots_expires_at"]
@@ -410,14 +416,14 @@ def store(session: Session, item: Url, listing: Listing, now: datetime) -> list[
     as links to request."""
     key, refused, allowed = host_key(item.url), Counter[str](), []
     for url in dict.fromkeys(_of_host(listing.pages, key)):
-        reason = session.scope.refusal(url, 1)
+        reason = session.parameters.scope.refusal(url, 1)
         if reason:
             refused[reason] += 1
         else:
             allowed.append(url)
-    session.row.refused = dict(Counter(session.row.refused) + refused)
+    session.progress.row.refused = dict(Counter(session.progress.row.refused) + refused)
     if allowed:
-        found = loop.best_listed(session.walk, session.parser, allowed, MAX_ADDRESSES)
+        found = loop.best_listed(session.walk, session.parameters.parser, allowed, MAX_ADDRESSES)
         edited(session, {"listed": {"url": item.url, "addresses": found}}, now)
     return _links(_of_host(listing.sitemaps, key), MAX_PARTS, PART) if item.kind == WHOLE else []
 

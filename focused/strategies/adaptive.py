@@ -1,11 +1,12 @@
 """The strategy `adaptive`: ranks all open links by a linear model of link features that is trained
-during the crawl, starting from weights trained on other webs (the prior).
-"""
+during the crawl, starting from weights trained on other webs (the prior). It learns the credit of
+fetched pages: a page's own reward, plus a share of the mean credit of the pages that were fetched
+through its links."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,14 +16,175 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.graph import Node, State
-from focused.judge.feedback import Feedback
+from focused.judge.probability import Feedback
 from focused.pages import Page
 from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import Strategy
-from focused.strategies.credit import Credit, Examples
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 
 Vector = NDArray[np.float64]
+
+
+class Credit:
+    """Computes the credit of pages, G = y + share * mean(G of the pages fetched through the page's
+    links), where y is the page's reward. Pages are numbered from 0 in the order of arrival, so that
+    a page has a greater number than the one it was fetched from.
+    """
+
+    def __init__(self) -> None:
+        self._own: list[float] = []
+        self._whole = np.zeros(256)
+        self._parents: list[int] = []
+        self._sums: list[float] = []
+        self._counts: list[int] = []
+
+    def add(self, reward: float, parent: int, share: float) -> None:
+        """Adds a page with this `reward` that was fetched from page `parent` (-1: none), and
+        updates the credit of the pages on the path to it. `share`: weight of the mean credit of the
+        pages that a page's links led to.
+        """
+        page = len(self._own)
+        if page == len(self._whole):
+            self._whole = np.concatenate([self._whole, np.zeros(page)])
+        self._whole[page] = reward
+        self._own.append(reward)
+        self._sums.append(0.0)
+        self._parents.append(parent)
+        self._counts.append(0)
+        gain = reward
+        first = True
+        while parent >= 0 and (first or gain):
+            self._counts[parent] += first
+            self._sums[parent] += gain
+            before = float(self._whole[parent])
+            self._whole[parent] = whole = (
+                self._own[parent] + share * self._sums[parent] / self._counts[parent]
+            )
+            gain, first = whole - before, False
+            parent = self._parents[parent]
+
+    def revise(self, reward: Vector, share: float) -> None:
+        """Replaces the rewards of all pages by `reward`, indexed by page number, and computes the
+        credit of all pages again; `share` is the factor in the formula of the class."""
+        self._own = reward.tolist()
+        whole = list(self._own)
+        self._sums = [0.0] * len(self._own)
+        for page in range(len(self._own) - 1, -1, -1):
+            if self._counts[page]:
+                whole[page] += share * self._sums[page] / self._counts[page]
+            if self._parents[page] >= 0:
+                self._sums[self._parents[page]] += whole[page]
+        self._whole[: len(whole)] = whole
+
+    def of(self, pages: NDArray[np.intp]) -> Vector:
+        """Returns the credit of the pages with the numbers `pages`, in the same order: their own
+        reward plus a share of the mean credit of the pages fetched through their links."""
+        return self._whole[pages]
+
+
+class Examples:
+    """Stores training examples: for each fetched link a row of `width` features, and the number of
+    the page that it led to. Only the newest `window` examples are used.
+
+    The sums needed for scaling and fitting are updated only by the rows added and removed since
+    they were last used, so that the cost does not grow with the length of the crawl.
+    """
+
+    def __init__(self, width: int, window: int) -> None:
+        self._window = window
+        self._rows = np.zeros((2 * window, width))
+        self._pages = np.zeros(2 * window, dtype=np.intp)
+        self._end = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        width = self._rows.shape[1]
+        self._sum = np.zeros(width)
+        self._products = np.zeros((width, width))
+        self._summed = range(0)
+        """Range of the rows that the stored sums cover."""
+
+    def __len__(self) -> int:
+        return min(self._end, self._window)
+
+    @property
+    def rows(self) -> Vector:
+        """The features of the newest `window` examples, as a matrix with a row for each, oldest
+        first."""
+        return self._rows[self._end - len(self) : self._end]
+
+    @property
+    def pages(self) -> Rows:
+        """For each row of `rows`, the number of the page that the link led to."""
+        return self._pages[self._end - len(self) : self._end]
+
+    def add(self, row: Vector, page: int) -> None:
+        """Adds an example: the features of a link (`row`), and the number of the page it led to.
+        From then on only the newest `window` examples count.
+        """
+        if self._end == len(self._rows):
+            self._rows[: self._window], self._pages[: self._window] = (
+                self.rows.copy(),
+                self.pages.copy(),
+            )
+            self._end = self._window
+            self._clear()
+        self._rows[self._end], self._pages[self._end] = row, page
+        self._end += 1
+
+    def _sum_up(self) -> None:
+        """Updates the sums over the examples by those added and dropped since the last call."""
+        now, before = range(self._end - len(self), self._end), self._summed
+        if now.start >= before.stop:
+            self._clear()
+            before = range(now.start, now.start)
+        new, old = self._rows[before.stop : now.stop], self._rows[before.start : now.start]
+        self._sum += new.sum(axis=0)
+        self._products += new.T @ new
+        if len(old):
+            self._sum -= old.sum(axis=0)
+            self._products -= old.T @ old
+        self._summed = now
+
+    def scale(self, mean: Vector, spread: Vector, weight: float) -> tuple[Vector, Vector]:
+        """Returns the mean and the standard deviation of each feature (two arrays) over the
+        examples and `weight` imaginary further examples with the given mean and standard deviation
+        (`spread`).
+        """
+        if not len(self):
+            return mean, spread
+        self._sum_up()
+        whole = len(self) + weight
+        own = (self._sum + weight * mean) / whole
+        squares = np.diagonal(self._products) - 2 * own * self._sum + len(self) * own**2
+        squares = np.maximum(squares, 0.0) + weight * (spread**2 + (mean - own) ** 2)
+        return own, np.sqrt(squares / whole) + 1e-9
+
+    def ridge(
+        self,
+        mean: Vector,
+        spread: Vector,
+        goals: Callable[[Rows], Vector],
+        centre: Vector,
+        trust: float,
+    ) -> Vector:
+        """Returns the weights w of a ridge regression, w = (X'X + trust I)^-1 (X'G + trust centre),
+        an array indexed by feature. The rows of X are the examples, minus `mean` and divided by
+        `spread`. G are the values to predict: what `goals` returns for the page numbers of the
+        examples, minus their mean. The greater `trust`, the nearer w stays to the weights `centre`.
+        """
+        self._sum_up()
+        wanted = goals(self.pages)
+        wanted = wanted - wanted.mean()
+        crossed = np.outer(self._sum, mean)
+        square = (
+            self._products - crossed - crossed.T + len(self) * np.outer(mean, mean)
+        ) / np.outer(spread, spread)
+        square[np.diag_indices(len(mean))] += trust
+        found: Vector = np.linalg.solve(square, self.rows.T @ wanted / spread + trust * centre)
+        return found
+
+
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
 """When n links have been found, n / LINKS_A_FETCH of them are chosen at once (or the parameter
@@ -34,8 +196,8 @@ as a number of pages."""
 FEWEST = 5
 """Number of training examples before the weights are first updated."""
 ENOUGH = 60
-"""Number of relevant pages from which the learning judge (`focused.judge.feedback.Feedback`) scores
-the pages: with fewer, the pages that it takes as typical are themselves off topic."""
+"""Number of relevant pages from which the learning judge (`focused.judge.probability.Feedback`)
+scores the pages: with fewer, the pages that it takes as typical are themselves off topic."""
 REFITS = 25
 """The weights are updated when the number of examples has grown by 1 / REFITS of itself."""
 WINDOW = 2000
@@ -107,7 +269,7 @@ class Adaptive(Strategy):
 
     The regression predicts the credit of a link's page, G = y + tunnel * mean(G of the pages
     fetched from it). The page's own reward y is a power (`exponent`) of r, the probability that the
-    page is on topic (see `focused.judge.judge`). After 60 relevant pages (with the
+    page is on topic (see `focused.judge.probability`). After 60 relevant pages (with the
     parameter `feedback`), or marks by the operator, y is 3/4 r plus 1/4 of the learning judge's
     score. Mean and spread (standard deviation) are those of the fetched links' features; the prior
     counts as 30 pages in them.
@@ -283,7 +445,7 @@ class Adaptive(Strategy):
             return {}
         row = self._at_choice.get(target)
         if row is None:
-            row = self.links.columns()[:, self.links.table.column(target)]
+            row = self.links.all_features()[:, self.links.table.column(target)]
         parts = (self.scaled(row) * self._weights).tolist()
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
@@ -300,7 +462,7 @@ class Adaptive(Strategy):
         """Returns the features of the targets in `links.table`, closed ones included, as a matrix
         with 14 rows and a column for each target, and an array with the score of each column, -inf
         for closed targets. Fits the weights again first if enough examples have arrived."""
-        features = self.links.columns()
+        features = self.links.all_features()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
             self._fit()
         weights = self._weights / self._spread

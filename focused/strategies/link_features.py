@@ -408,9 +408,9 @@ class LinkFeatures:
         order of target numbers, and 14 columns in the order of FEATURES.
         """
         table = self.table
-        return self.columns()[:, table.is_open].T
+        return self.all_features()[:, table.is_open].T
 
-    def columns(self) -> Vector:
+    def all_features(self) -> Vector:
         """Returns the features of all targets in `table`: a matrix with 14 rows in the order of
         FEATURES and a column for each target of `table`, including closed ones. It is valid until
         the next change.

@@ -37,7 +37,7 @@ class Tunnelling(Strategy):
         (`store_links`)."""
         raise NotImplementedError
 
-    def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
+    def queue_and_priority(self, node: Node, child: Node, score: float) -> tuple[str, float]:
         """Returns the name of the queue and the priority for the URL of `child`, to which the page
         of `node` links with the score `score`.
         """
@@ -78,7 +78,7 @@ class Tunnelling(Strategy):
                     self._offer(page, child, link.score)
 
     def _offer(self, page: Node, child: Node, score: float) -> None:
-        queue, priority = self.place(page, child, score)
+        queue, priority = self.queue_and_priority(page, child, score)
         if (
             self.needs_queueing(child)
             or queue < child.queue
@@ -126,7 +126,7 @@ class StaticTunnel(Tunnelling):
         left = node.get("k", 0)
         return left - 1 if left > 0 else None
 
-    def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
+    def queue_and_priority(self, node: Node, child: Node, score: float) -> tuple[str, float]:
         return "", score
 
 
@@ -379,7 +379,7 @@ class DynamicTunnel(Tunnelling):
             return 0 if settings.beyond == "reserve" else None
         return left
 
-    def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
+    def queue_and_priority(self, node: Node, child: Node, score: float) -> tuple[str, float]:
         if node.get("on_topic"):
             return "", score
         run = node.get("run", 0)

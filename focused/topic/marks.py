@@ -13,13 +13,20 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.database import caches
-from focused.judge.definition import Topic
-from focused.judge.feedback import Feedback, Rows
-from focused.judge.judge import LEAST_MARKS, Posterior, places, probability, stuffed, to_mark
-from focused.judge.relevance import Relevance
+from focused.judge.probability import (
+    LEAST_MARKS,
+    Feedback,
+    Posterior,
+    Rows,
+    places,
+    probability,
+    stuffed,
+    to_mark,
+)
+from focused.judge.relevance import Relevance, Topic
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
-from focused.run import sessions
+from focused.run import archived_pages
 from focused.topic import topics
 
 MAX_PAGES = 2000
@@ -43,7 +50,7 @@ class Judged(NamedTuple):
         return 2 * abs(self.score - 0.5)
 
 
-class Verdict(NamedTuple):
+class JudgedPages(NamedTuple):
     """The judgement of a run's pages: `rows` are the unmarked pages, those first whose mark would
     tell most, then the marked ones. `pages` is the number of judged pages, near duplicates
     included, `marks` that of the marks, also of earlier runs. `harvest` is as in
@@ -55,7 +62,7 @@ class Verdict(NamedTuple):
     harvest: dict[str, Any]
 
 
-def verdict(run: TopicRun) -> Verdict:
+def judge_pages(run: TopicRun) -> JudgedPages:
     """Judges the pages of a run: ranks them by what distinguishes the samples from the run's own
     pages, and fits the probability to the marks of this and earlier runs by the marked pages'
     places in the ranking. The ranking itself learns nothing from marks, which would place marked
@@ -66,14 +73,14 @@ def verdict(run: TopicRun) -> Verdict:
     fresh = [row for row in rows if row.duplicate_of is None]
     relevance = Relevance(Topic.from_json(run.definition))
     judge = Feedback(relevance.samples)
-    words = [hashed(sessions.words_of(row)) for row in fresh]
+    words = [hashed(archived_pages.words_of(row)) for row in fresh]
     doubts = np.array([stuffed(one) for one in words])
     written = np.flatnonzero(doubts < 0.5)
     for place in written:
         judge.add(words[place])
     own = {number: row.marked for number, row in enumerate(fresh) if row.marked is not None}
     if not len(written):
-        return Verdict([], len(rows), len(relevance.marked), {})
+        return JudgedPages([], len(rows), len(relevance.marked), {})
     ranked = judge.rank(*_reached([fresh[place] for place in written]))
     scores = np.full(len(fresh), ranked.min() - 1)
     scores[written] = ranked
@@ -83,7 +90,7 @@ def verdict(run: TopicRun) -> Verdict:
         [*at[list(own)], *places(earlier, scores)],
         [*own.values(), *(on_topic for _text, on_topic in relevance.marked)],
     )
-    found = probability(at, *posterior.line) * (1 - doubts)
+    found = probability(at, *posterior.calibration) * (1 - doubts)
     found[list(own)] = list(own.values())
     harvest: dict[str, Any] = {"marks": number}
     if len(written) < len(fresh):
@@ -92,11 +99,11 @@ def verdict(run: TopicRun) -> Verdict:
         left = np.delete(at, list(own))
         sums = posterior.number(left) if len(left) else (0.0, 0.0, 0.0)
         low, share, high = ((sum(own.values()) + one) / len(rows) for one in sums)
-        harvest |= {"share": share, "interval": [low, high], "line": posterior.line}
+        harvest |= {"share": share, "interval": [low, high], "line": posterior.calibration}
         harvest |= _course(rows, dict(zip([row.pk for row in fresh], found, strict=True)))
     order = [*to_mark(scores, own, len(fresh)), *sorted(own, reverse=True)]
     judged = [Judged(fresh[place], float(found[place])) for place in order]
-    return Verdict(judged, len(rows), number, harvest)
+    return JudgedPages(judged, len(rows), number, harvest)
 
 
 def _rows(run: TopicRun) -> list[TopicPage]:
@@ -129,32 +136,32 @@ def _course(rows: Sequence[TopicPage], found: dict[int, float]) -> dict[str, Any
 
 
 Summary = tuple[list[tuple[int, float, bool]], int, int, dict[str, Any]]
-"""A `Verdict` with the id, the probability and whether it is marked for each page."""
+"""A `JudgedPages` with the id, the probability and whether it is marked for each page."""
 
 
-def shown(run: TopicRun, marked: bool, most: int) -> Verdict:
-    """Returns the run's `Verdict` with only the first `most` pages, either of those that the
+def shown(run: TopicRun, marked: bool, most: int) -> JudgedPages:
+    """Returns the run's `JudgedPages` with only the first `most` pages, either of those that the
     operator marked (`marked` True) or of the others."""
     judged, number, marks, harvest = _remembered(run)
     chosen = [(pk, score) for pk, score, is_marked in judged if is_marked == marked][:most]
     pages = TopicPage.objects.in_bulk([pk for pk, _score in chosen])
     rows = [Judged(pages[pk], score) for pk, score in chosen if pk in pages]
-    return Verdict(rows, number, marks, harvest)
+    return JudgedPages(rows, number, marks, harvest)
 
 
 def _remembered(run: TopicRun) -> Summary:
-    """Returns the run's `Verdict` as a `Summary`. Cached for KEPT_SECONDS, or until a page or mark
-    is added or changed, since thousands of pages are read for it."""
+    """Returns the run's `JudgedPages` as a `Summary`. Cached for KEPT_SECONDS, or until a page or
+    mark is added or changed, since thousands of pages are read for it."""
     marks = TopicPage.objects.filter(run_id=run.pk, marked__isnull=False)
     known = [[*row] for row in marks.order_by("pk").values_list("pk", "marked")]
     state = json.dumps([run.pk, run.pages, known, run.definition], sort_keys=True)
 
     def judged() -> Summary:
-        rows, number, marks, harvest = verdict(run)
+        rows, number, marks, harvest = judge_pages(run)
         summary = [(row.page.pk, row.score, row.page.marked is not None) for row in rows]
         return summary, number, marks, harvest
 
-    key = f"verdict-{hashlib.sha256(state.encode()).hexdigest()}"
+    key = f"judged-{hashlib.sha256(state.encode()).hexdigest()}"
     return caches.remembered(key, KEPT_SECONDS, judged)
 
 

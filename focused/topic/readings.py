@@ -41,11 +41,11 @@ left out. Limited because samples are weighted against each other, and every run
 
 class Bounded(NamedTuple):
     """Samples within the size limits: `kept` as pairs of name and text, and the names of those that
-    were truncated (`cut`) and of those that were left out.
+    were truncated (`truncated`) and of those that were left out.
     """
 
     kept: list[tuple[str, str]]
-    cut: list[str]
+    truncated: list[str]
     left_out: list[str]
 
 
@@ -60,7 +60,7 @@ def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
             found.left_out.append(name)
             continue
         if len(text) > MAX_SAMPLE_CHARACTERS:
-            found.cut.append(name)
+            found.truncated.append(name)
         found.kept.append((name, text[:MAX_SAMPLE_CHARACTERS]))
         used += len(found.kept[-1][1])
     return found

@@ -27,7 +27,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from focused.judge.relevance import Relevance
 from focused.models import SampleDocument, Topic
 from focused.pages import Page
-from focused.run import sessions
+from focused.run import archived_pages
 from focused.run.parse import Draft, Parser, main_text, run_stages
 from focused.run.scope import Scope
 from focused.topic import readings, topics
@@ -89,7 +89,7 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
     (among its first 5,000 pages) that led to relevant pages. Returns the words with their weights.
     """
     relevance = Relevance(topics.definition(topic))
-    pages = sessions.history_of(run_id)
+    pages = archived_pages.history_of(run_id)
     found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
     shown = _display_forms(found, pages, run_id, relevance.tokenizer)
     found = {shown.get(word, word): weight for word, weight in found.items()}
@@ -103,7 +103,7 @@ def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
     """Adds keywords to the topic from the relevant host pages (entry pages of sites, by the
     tunnelling paper's rules) among the first 5,000 pages of an earlier run. Returns the number of
     host pages, and the new words with their weights; existing words keep their form and weight."""
-    pages = sessions.history_of(run_id)
+    pages = archived_pages.history_of(run_id)
     relevant = {page.content.url for page in pages if page.relevant}
     texts = [
         text
@@ -263,7 +263,7 @@ def page_of(topic: Topic, address: str) -> Sample:
     record = archive.read_page(page) if page is not None else None
     if page is not None and record is not None:
         draft = run_stages(
-            sessions.read_stages(),
+            archived_pages.read_stages(),
             Draft(
                 page.final_url or url,
                 record.payload,
@@ -274,7 +274,7 @@ def page_of(topic: Topic, address: str) -> Sample:
         )
         source, stored = "archive", page.fetched_at
     else:
-        draft = run_stages(sessions.read_stages(), _fetched(topic, url), parser)
+        draft = run_stages(archived_pages.read_stages(), _fetched(topic, url), parser)
         source, stored = "net", None
     if draft.problem or draft.content is None:
         raise ValueError(f"{url}: {draft.problem or 'no page'}")

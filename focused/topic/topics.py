@@ -21,14 +21,13 @@ from crawlmgr.upkeep import removals as removals
 from crawlmgr.upkeep import settings_history
 from crawlmgr.upkeep.removals import Part, Removal
 from crawlmgr.web.url import canonical, host_key, url_hash
-from focused.judge.definition import Topic
-from focused.judge.feedback import VERSION
 from focused.judge.ontology import MAX_CONCEPTS, Ontology
-from focused.judge.relevance import Relevance
+from focused.judge.probability import VERSION
+from focused.judge.relevance import Relevance, Topic
 from focused.models import GraphNode, SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
 from focused.parameters import PAGES_PER_HOST, RunOptions, read_settings
-from focused.run import search, sessions
+from focused.run import archived_pages, search
 from focused.run.scope import Scope
 from focused.strategies import strategy_class
 
@@ -81,7 +80,9 @@ def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
     for page in pages[:MAX_MARKED]:
         if page.url_hash not in found:
             words = [
-                word for word, number in sessions.words_of(page).items() for _ in range(number)
+                word
+                for word, number in archived_pages.words_of(page).items()
+                for _ in range(number)
             ]
             found[page.url_hash] = (" ".join(words[:MAX_WORDS]), bool(page.marked))
     return tuple(found.values())

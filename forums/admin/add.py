@@ -101,7 +101,7 @@ def add(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "contact": settings.CONTACT,
-        "recent": run_reads.listed().filter(kind="forum-discovery")[:6],
+        "recent": run_reads.for_lists().filter(kind="forum-discovery")[:6],
     }
     trail = [(_("Forums"), reverse("admin:forums"))]
     return page(

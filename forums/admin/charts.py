@@ -80,7 +80,9 @@ def hourly(board: Board, now: datetime) -> list[Chart]:
     clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
     series = [
         Series(_("posts"), hours, found.posts, NEW),
-        Series(_("visits"), hours, found.visits, UNCHANGED, line=True, points=True, second=True),
+        Series(
+            _("visits"), hours, found.visits, UNCHANGED, line=True, points=True, second_axis=True
+        ),
     ]
     note = _("the last four weeks")
     return [

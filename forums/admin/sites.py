@@ -126,7 +126,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "intervals": INTERVALS,
         "layout": layout_words(site),
         "doubts": words.doubt_rows(site),
-        "lessons": [one for one in words.lessons(site, told) if not one.holds],
+        "lessons": [one for one in words.lessons(site, told) if not one.is_true],
         "unread": words.unread(told),
         "plan": plan_note(request, site.pk),
         "silence": alarms.silence(site, now),

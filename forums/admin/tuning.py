@@ -119,7 +119,7 @@ def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
             [round(float(per_day[row]), 3) for row in order],
             COLOURS[2],
             line=True,
-            second=True,
+            second_axis=True,
             points=True,
         ),
     ]

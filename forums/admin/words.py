@@ -66,12 +66,12 @@ class DoubtRow:
 @dataclass(frozen=True, slots=True)
 class LessonRow:
     """A consistency claim about a site's pages (see `lessons`): `text` says it in words with the
-    number of cases in which it held; `holds`: whether it counts as true; `choice`: the selector
+    number of cases in which it held; `is_true`: whether it counts as true; `choice`: the selector
     chosen to make it hold, "" for the default reading.
     """
 
     text: str
-    holds: bool
+    is_true: bool
     choice: str
 
 

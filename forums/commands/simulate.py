@@ -220,7 +220,7 @@ def run(options: dict[str, Any]) -> Result:
     try:
         simulation = Simulation(events, setup)
         for outcome, ratio in run_all(simulation, options["policies"], options["visits_per_board"]):
-            rows.append({**outcome.columns(), "ratio_to_era": ratio})
+            rows.append({**outcome.as_json(), "ratio_to_era": ratio})
             say(f"{outcome.policy} at {outcome.visits_per_board} visits a board and day: done")
     except SetupError as error:
         raise CommandError(str(error)) from error

@@ -13,12 +13,12 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.schedule.opening_hours import Window, next_allowed
+from crawlmgr.schedule.opening_hours import OpeningHours, next_allowed
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.plans import expected_visits, loops, plans
 from forums.plans.plan_state import PlanState
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, rhythm
-from forums.schedule import day_planning
+from forums.schedule import day_planning, open_hours
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Floats, Ints, LocalClock
 from forums.schedule.optimal import expected_cost, quick_optimal
@@ -125,7 +125,7 @@ def _timetable_days(
 ) -> PlanDay | None:
     given = _given(found)
     pinned = {day: _pinned(plan, found, day, now) for day in days}
-    by_number: dict[tuple[int, tuple[day_planning.Spans, ...] | None], day_planning.Schedule] = {}
+    by_number: dict[tuple[int, tuple[open_hours.Spans, ...] | None], day_planning.Schedule] = {}
     windows = plans.of_sites(found.sites)
     made: PlanDay | None = None
     last = {board.pk: board.last_visit for board in found.boards}
@@ -158,17 +158,17 @@ def _timetable_days(
 
 
 def _open(
-    found: Rhythm, windows: Mapping[int, Window], day: date
-) -> tuple[day_planning.Spans, ...] | None:
+    found: Rhythm, windows: Mapping[int, OpeningHours], day: date
+) -> tuple[open_hours.Spans, ...] | None:
     """Returns the open hours of each site on a day, by the site's own clock; None if no site has
     working hours."""
     if not windows:
         return None
     pairs = zip(found.sites, found.zones, strict=True)
-    return tuple(day_planning.spans(windows.get(pk), day, zone) for pk, zone in pairs)
+    return tuple(open_hours.spans(windows.get(pk), day, zone) for pk, zone in pairs)
 
 
-def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
+def _turn(found: Rhythm, windows: Mapping[int, OpeningHours], day: date) -> int:
     """Returns the number of a day, counted from a fixed date, by which a timetable that repeats
     after several days selects the day's visits. With working hours (`windows`), only days with the
     same open hours as `day` are counted.
@@ -189,7 +189,7 @@ def _of_day(
     day: date,
     now: datetime,
     last: dict[int, datetime | None],
-    windows: Mapping[int, Window],
+    windows: Mapping[int, OpeningHours],
 ) -> _Visits:
     """Returns the visits of a timetable on a day that are still to come, with their expected
     results; updates `last`, the time of the last visit of each board by id."""
@@ -250,7 +250,9 @@ def _of_day(
     return _Visits(board, moments, expected.events, expected.delay, figures)
 
 
-def _inside(found: Rhythm, windows: Mapping[int, Window], board: Ints, moments: Floats) -> Floats:
+def _inside(
+    found: Rhythm, windows: Mapping[int, OpeningHours], board: Ints, moments: Floats
+) -> Floats:
     """Returns the times of visits, each within the working hours of its site: a time outside them,
     because of a clock change or a different time zone of the plan, is replaced by the next
     beginning of working hours."""

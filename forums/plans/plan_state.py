@@ -167,11 +167,11 @@ def pairs(state: PlanState) -> dict[str, Ints]:
     ("pair_ids") and the row's number ("pair_rows"). Empty without sources."""
     if state.loop.overview is None:
         return {}
-    covers = state.loop.overview.covers
+    coverage = state.loop.overview.coverage
     return {
         "source_ids": np.array([one.pk for one in state.sources], dtype=np.int64),
-        "pair_ids": state.boards[covers.board],
-        "pair_rows": covers.row,
+        "pair_ids": state.boards[coverage.board],
+        "pair_rows": coverage.row,
     }
 
 
@@ -196,7 +196,7 @@ def calibrate(state: PlanState) -> None:
         at = source.read_at.timestamp()
         seen = figures(source, source.shown, state.members(number))
         # whether one of the row's boards was visited after the reading
-        late = overview.covers.earliest(overview.rows(number), -last_visit) < -at
+        late = overview.coverage.earliest(overview.rows(number), -last_visit) < -at
         threads, posts = (np.where(late, np.nan, one) for one in (seen.threads, seen.posts))
         overview.calibrate(number, Figures(threads, posts, seen.last_post), at)
 

@@ -27,7 +27,7 @@ from forums.models import (
 )
 from forums.plans import expected_visits
 from forums.schedule.bounds import checked_importance
-from forums.schedule.events import Openings
+from forums.schedule.open_hours import Openings
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
@@ -389,9 +389,9 @@ KIND = "forum"
 BEFORE, AFTER = timedelta(days=2), timedelta(days=11)
 
 
-def of_sites(site_ids: Collection[int]) -> dict[int, opening_hours.Window]:
+def of_sites(site_ids: Collection[int]) -> dict[int, opening_hours.OpeningHours]:
     """Returns the working hours of these sites, without sites that have none."""
-    found = {pk: timings.window(row) for pk, row in timings.of_many(KIND, site_ids).items()}
+    found = {pk: timings.hours_of(row) for pk, row in timings.of_many(KIND, site_ids).items()}
     return {pk: window for pk, window in found.items() if window is not None}
 
 
@@ -418,7 +418,7 @@ def openings(site_ids: Sequence[int], now: datetime) -> tuple[Openings | None, .
 def retime(site_id: int, hours: Timing, now: datetime) -> None:
     """Moves the next visits of a forum's boards into new working hours and marks its plan to be
     recomputed."""
-    window = timings.window(hours)
+    window = timings.hours_of(hours)
     Plan.objects.filter(site_id=site_id).update(stale="hours", changed_at=now)
     Plan.objects.filter(site=None).update(stale="hours", changed_at=now)
     for board in Board.objects.filter(site_id=site_id, next_visit__isnull=False).only(

@@ -409,9 +409,9 @@ class AdaptiveLoop:
         """
         if readable is None or self.overview is None:
             return readable
-        covers = self.overview.covers
+        coverage = self.overview.coverage
         boards = [
-            covers.board[covers.of(self.overview.rows(number))]
+            coverage.board[coverage.of(self.overview.rows(number))]
             for number in range(len(self.overview))
         ]
         left: Bools = readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
@@ -440,9 +440,9 @@ class AdaptiveLoop:
         )
         if not readable[best] or (not probes and gains[best] <= 0.0):
             return SourceChoice()
-        pairs, cost = overview.covers.of(overview.rows(best)), int(overview.cost[best])
+        pairs, cost = overview.coverage.of(overview.rows(best)), int(overview.cost[best])
         parts = dict(
-            zip(overview.covers.board[pairs].tolist(), (part[pairs] / cost).tolist(), strict=True)
+            zip(overview.coverage.board[pairs].tolist(), (part[pairs] / cost).tolist(), strict=True)
         )
         return SourceChoice(
             best, np.inf if probes else float(gains[best]) / cost, cost, bool(probes), parts

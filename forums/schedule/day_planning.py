@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
+from datetime import date
 
 import numpy as np
 
-from crawlmgr.schedule import opening_hours
 from forums.schedule.events import Floats, Ints
+from forums.schedule.open_hours import WHOLE_DAY, Spans, to_day_hours, to_planning_clock
 from forums.schedule.optimal import OptimalPlanner, expected_cost
 from forums.schedule.paper import Demand
 from forums.schedule.policies import rule_of
@@ -236,73 +235,6 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
         to_hour=np.mod((last - first + 1.0) * width - 1e-9, DAY_HOURS) + 1e-9,
         per_hour=(rate * taken).sum(axis=1) / taken.sum(axis=1),
     )
-
-
-Spans = tuple[tuple[float, float], ...]
-
-
-"""The open hours of a local day: pairs (begin, end) in ascending order, in hours since midnight."""
-
-
-WHOLE_DAY: Spans = ((0.0, DAY_HOURS),)
-
-
-MINUTES = 1440
-
-
-def spans(window: opening_hours.Window | None, day: date, zone: ZoneInfo) -> Spans:
-    """Returns the open hours of a day on the clock of `zone`, as pairs (begin, end) in hours; () if
-    the site is closed all day. A site without working hours (window None) is open all day.
-
-    >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
-    ((0.0, 6.0), (22.0, 24.0))
-    """
-    if window is None:
-        return WHOLE_DAY
-    start, end = (
-        datetime.combine(day + timedelta(days=step), time(), zone).astimezone(UTC)
-        for step in (0, 1)
-    )
-    scale = DAY_HOURS / (end - start).total_seconds()
-    parts = opening_hours.between(window, start, end)
-    return tuple(
-        ((first - start).total_seconds() * scale, (last - start).total_seconds() * scale)
-        for first, last in parts
-    )
-
-
-def to_planning_clock(rates: Floats, open_: Spans) -> Floats:
-    """Converts rates (n, bins) per hour of the real day to rates per hour of the planning clock,
-    which stops outside the open hours; each board's sum over the day is unchanged."""
-    bins = rates.shape[1]
-    starts, ends, before = _bounds(open_)
-    minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
-    place = np.searchsorted(
-        ends, minute, side="right"
-    )  # number of the open span that contains this minute, or of the next one
-    last = place == len(starts)
-    place = np.where(last, 0, place)
-    at = before[place] + np.where(last, 0.0, np.maximum(minute - starts[place], 0.0))
-    total = float((ends - starts).sum())
-    target = np.minimum((at / total * bins).astype(np.int64), bins - 1)
-    source = np.minimum((minute / DAY_HOURS * bins).astype(np.int64), bins - 1)
-    made = np.zeros_like(rates)
-    np.add.at(made.T, target, rates.T[source] * bins / MINUTES)
-    return made
-
-
-def to_day_hours(hours: Floats, open_: Spans) -> Floats:
-    """Converts hours of the planning clock to hours of the real day. It runs from 0 to 24 and
-    stands still outside `open_`."""
-    starts, ends, before = _bounds(open_)
-    along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
-    place = np.searchsorted(before, along, side="right") - 1
-    return np.minimum(starts[place] + along - before[place], np.nextafter(ends[place], 0.0))
-
-
-def _bounds(open_: Spans) -> tuple[Floats, Floats, Floats]:
-    starts, ends = np.array([one[0] for one in open_]), np.array([one[1] for one in open_])
-    return starts, ends, np.concatenate([[0.0], np.cumsum(ends - starts)[:-1]])
 
 
 def schedule_in_hours(

@@ -176,14 +176,14 @@ class Outlook(NamedTuple):
 class SourceChoice:
     """A source to read in this ranking (source -1: none). gain: weighted event-hours gained per
     visit charged. cost: visits charged. probe: whether it is a test reading of a source that is not
-    trusted. parts: for each board number that the source covers, the part of `gain` that comes from
-    this board."""
+    trusted. gain_by_board: for each board number that the source covers, the part of `gain` that
+    comes from this board."""
 
     source: int = -1
     gain: float = 0.0
     cost: int = 1
     probe: bool = False
-    parts: Mapping[int, float] | None = None
+    gain_by_board: Mapping[int, float] | None = None
 
     def comes_before(self, board: int, rank: float) -> bool:
         """Tells whether the source shows `board` and reading the source gains at least `rank`, the
@@ -191,15 +191,15 @@ class SourceChoice:
         return (
             self.source >= 0
             and self.gain >= rank
-            and self.parts is not None
-            and board in self.parts
+            and self.gain_by_board is not None
+            and board in self.gain_by_board
         )
 
     def without(self, board: int) -> None:
         """Subtracts from the gain of reading the source what it gains for this board, because the
         board itself is visited."""
-        if self.parts is not None:
-            self.gain -= self.parts.get(board, 0.0)
+        if self.gain_by_board is not None:
+            self.gain -= self.gain_by_board.get(board, 0.0)
 
 
 def largest(values: Floats, count: int) -> Ints:
@@ -219,7 +219,7 @@ def largest(values: Floats, count: int) -> Ints:
 APART_AT = 2
 
 
-class Covers:
+class RowCoverage:
     """Tells which boards' posts each row of an overview source (such as a forum's index page) may
     count.
 

@@ -291,7 +291,7 @@ class OptimalPlanner:
             return greedy(self._costs, total)
         return square_root(self.demand.rates, total)
 
-    def place(self, visits: Ints) -> tuple[Ints, Floats]:
+    def best_hours(self, visits: Ints) -> tuple[Ints, Floats]:
         """Returns the best hours for visits[i] visits of board i, as arrays (board number, hour)
         with one entry per visit."""
         if not self.exact:
@@ -307,7 +307,7 @@ class OptimalPlanner:
 
     def plan(self, visits_per_day: int) -> Timetable:
         """Returns the timetable with exactly `visits_per_day` visits on every day."""
-        return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
+        return timetable(self.allocate, self.best_hours, self.demand.boards, visits_per_day)
 
 
 BISECTIONS = 100
@@ -391,11 +391,13 @@ def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
     """
     intensity = Intensity.of(rates)
 
-    def place(visits: Ints) -> tuple[Ints, Floats]:
+    def best_hours(visits: Ints) -> tuple[Ints, Floats]:
         board, hours = closed_form_hours(rates, visits)
         return board, polish(intensity, board, hours, QUICK_SWEEPS)
 
-    return timetable(lambda total: square_root(rates, total), place, len(rates), visits_per_day)
+    return timetable(
+        lambda total: square_root(rates, total), best_hours, len(rates), visits_per_day
+    )
 
 
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:

@@ -10,7 +10,7 @@ import numpy as np
 from forums.schedule import loop_values as values
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import DAY_SECONDS, Bools, Floats, Ints
-from forums.schedule.loop_values import Covers, Figures, ReportedEvents, Source
+from forums.schedule.loop_values import Figures, ReportedEvents, RowCoverage, Source
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
@@ -20,11 +20,12 @@ class Overview:
     whether the sources are trusted.
 
     A row is a pair of a source and a board that it shows; rows are sorted by source. Reported posts
-    of a row are divided among the boards that it counts (`covers`: its own, and sub-boards without
-    a row) by forecast.
+    of a row are divided among the boards that it counts (`coverage`: its own, and sub-boards
+    without a row) by forecast.
     - Per board: `look`, the time up to which its counts are known; `known`, the weight of its
       reported but unfetched posts; `_moment`, the sum of their weights times posting times (hours).
-    - Per row: the figures shown last (`threads`, `posts`, `latest`); posts reported (`told`;
+    - Per row: the figures shown last (`threads`, `posts`, `latest`); posts reported
+    (`reported_posts`;
       `guessed` without a number) and found by visits (`found`) since the last comparison;
       contradictions (`wrong`), unless a lag of up to LONGEST_LAG_HOURS explains them. A row or
       source with many is ignored until test readings (probes) agree.
@@ -49,14 +50,18 @@ class Overview:
             [source.boards for source in sources] or [np.zeros(0, dtype=np.int64)]
         ).astype(np.int64)
         self._source = np.repeat(np.arange(len(sources)), sizes)
-        self.covers = Covers(sources)
+        self.coverage = RowCoverage(sources)
         rows = len(self.board)
         self.threads, self.posts, self.latest = (
             np.full(rows, np.nan),
             np.full(rows, np.nan),
             np.full(rows, -np.inf),
         )
-        self.told, self.weight, self.found = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+        self.reported_posts, self.weight, self.found = (
+            np.zeros(rows),
+            np.zeros(rows),
+            np.zeros(rows),
+        )
         self.guessed, self.wrong = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=np.int64)
         self.lag_hours = np.array([source.lag_hours for source in sources], dtype=float)
         self.source_wrong, self.read_at = (
@@ -71,7 +76,7 @@ class Overview:
         self.look, self.known, self._moment = last_visit.copy(), np.zeros(count), np.zeros(count)
 
     _MOVING = (
-        "threads posts latest told weight found guessed wrong lag_hours source_wrong doubt probe_at"
+        "threads posts latest weight found guessed wrong lag_hours source_wrong doubt probe_at"
         " probe_days read_at look known _moment"
     ).split()
 
@@ -81,7 +86,8 @@ class Overview:
         own: dict[str, tuple[object, str]] = {
             f"overview_{name}": (self, name) for name in self._MOVING
         }
-        return own | {f"covers_{name}": (self.covers, name) for name in Covers.MOVING}
+        own["overview_told"] = (self, "reported_posts")
+        return own | {f"covers_{name}": (self.coverage, name) for name in RowCoverage.MOVING}
 
     def packed(self) -> Arrays:
         """Returns the arrays that readings and visits change, by the names under which `restore`
@@ -106,7 +112,7 @@ class Overview:
     def trusted(self) -> Bools:
         """Returns a mask of the sources' rows, (rows,): True for rows with figures that visits have
         rarely contradicted."""
-        shown: Bools = np.isfinite(self.covers.as_of[self.covers.own])
+        shown: Bools = np.isfinite(self.coverage.as_of[self.coverage.own])
         return (
             shown
             & (self.wrong < values.DOUBTED_AT)
@@ -116,7 +122,7 @@ class Overview:
     def _trusted_pairs(self) -> Bools:
         """Returns a mask of the pairs (row, board), (pairs,): True if the row is trusted and counts
         the board's posts."""
-        return self.trusted()[self.covers.row] & self.covers.counted()
+        return self.trusted()[self.coverage.row] & self.coverage.counted()
 
     def doubts(self) -> Floats:
         """Returns for each board, (n,), the smallest `doubt` of the trusted sources that count its
@@ -125,7 +131,7 @@ class Overview:
         found = np.ones(len(self.known))
         pairs = self._trusted_pairs()
         np.minimum.at(
-            found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]]
+            found, self.coverage.board[pairs], self.doubt[self._source[self.coverage.row[pairs]]]
         )
         return found
 
@@ -146,7 +152,7 @@ class Overview:
         that covers the board."""
         until = last_visit.copy()
         rows = self.newest[self._source] & self.trusted()
-        np.maximum.at(until, self.board[rows], self.covers.as_of[self.covers.own[rows]])
+        np.maximum.at(until, self.board[rows], self.coverage.as_of[self.coverage.own[rows]])
         return until
 
     def waiting(self, boards: Ints) -> tuple[Ints, Floats, Floats]:
@@ -164,7 +170,7 @@ class Overview:
         and 1 - `doubt`; 0 for untrusted pairs and boards that are false in `open_now`, (n,). y:
         hours since the board was last shown. forecast: (n,), F_i(y) y / 2, F_i(y) being the
         weighted events expected on board i in y hours. index: (n,), priorities for visits."""
-        board, source = self.covers.board, self._source[self.covers.row]
+        board, source = self.coverage.board, self._source[self.coverage.row]
         y = self.hours_since_look(now)[board]
         fresh = (
             np.divide(
@@ -200,8 +206,10 @@ class Overview:
         self.threads[rows], self.posts[rows] = figures.threads, figures.posts
         self.latest[rows] = np.fmax(self.latest[rows], figures.last_post)
         shown = np.isfinite(np.fmax(np.fmax(figures.threads, figures.posts), figures.last_post))
-        pairs = self.covers.of(rows)
-        self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
+        pairs = self.coverage.of(rows)
+        self.coverage.as_of[pairs] = np.where(shown, now, np.nan)[
+            self.coverage.row[pairs] - rows.start
+        ]
 
     def read(self, source: int, figures: Figures, now: float, waiting: Floats) -> ReportedEvents:
         """Processes the figures that source number `source` showed at `now`. Returns the new posts
@@ -211,23 +219,25 @@ class Overview:
         among its boards; their weight is `waiting` itself if the row shows only that there are new
         posts.
         """
-        rows, covers = self.rows(source), self.covers
-        pairs = covers.of(rows)
+        rows, coverage = self.rows(source), self.coverage
+        pairs = coverage.of(rows)
         self.read_at[source] = now
         self._after_probe(source, now)
         until = now - self.lag_hours[source] * HOUR_SECONDS
-        new, posts, weight = self._deltas(rows, figures, covers.total(rows, waiting))
-        shown, own = np.isfinite(posts), covers.row[pairs] - rows.start
+        new, posts, weight = self._deltas(rows, figures, coverage.total(rows, waiting))
+        shown, own = np.isfinite(posts), coverage.row[pairs] - rows.start
         self._take_figures(rows, figures, posts)
-        covers.as_of[pairs] = np.where(shown[own], np.fmax(until, covers.as_of[pairs]), np.nan)
-        covers.open[pairs] |= (np.nan_to_num(posts) > 0)[own]
+        coverage.as_of[pairs] = np.where(shown[own], np.fmax(until, coverage.as_of[pairs]), np.nan)
+        coverage.open[pairs] |= (np.nan_to_num(posts) > 0)[own]
         taken = (
             np.flatnonzero(
-                shown[own] & self._trusted_pairs()[pairs] & (until > self.look[covers.board[pairs]])
+                shown[own]
+                & self._trusted_pairs()[pairs]
+                & (until > self.look[coverage.board[pairs]])
             )
             + pairs.start
         )
-        members, row = covers.board[taken], covers.row[taken] - rows.start
+        members, row = coverage.board[taken], coverage.row[taken] - rows.start
         count = np.minimum(np.ceil(posts[row]), values.MAX_EVENTS).astype(np.int64)
         before, last = self.look[members], figures.last_post[row]
         last = np.where(np.isfinite(last) & (last > before) & (last <= now), last, until)
@@ -240,7 +250,7 @@ class Overview:
             0.0  # no post since the last visit
         )
         part = (
-            covers.shares(taken, likely)
+            coverage.shares(taken, likely)
             * self.new_weight[members]
             / self.new_weight[self.board[rows]][row]
         )
@@ -255,7 +265,7 @@ class Overview:
         """Stores the figures of a source's rows for later comparison; posts: new posts per row, nan
         if not shown."""
         shown = np.isfinite(posts)
-        self.told[rows] += np.where(shown, posts, 0.0)
+        self.reported_posts[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(
             np.fmax(figures.threads - self.threads[rows], figures.posts - self.posts[rows])
         )
@@ -284,7 +294,8 @@ class Overview:
         )
         flag = ~np.isfinite(posts) & np.isfinite(figures.last_post)
         fresh = flag & (
-            figures.last_post > np.maximum(self.covers.earliest(rows, self.look), self.latest[rows])
+            figures.last_post
+            > np.maximum(self.coverage.earliest(rows, self.look), self.latest[rows])
         )
         mean = values.FLAG_WEIGHT * self.new_weight[board]
         chance = np.maximum(-np.expm1(-np.maximum(waiting, 1e-9) / mean), 1e-9)
@@ -297,28 +308,30 @@ class Overview:
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
         """Adds new threads and posts that a source reported to what other sources showed last of
         the same boards, so that these sources do not report them again. taken: indices into
-        `covers` of the pairs (row, board) that reported something, ignored if the row covers
+        `coverage` of the pairs (row, board) that reported something, ignored if the row covers
         several boards. new, posts: numbers of new threads and posts for each row of `source`.
         """
         if len(self) < 2 or not len(taken):
             return
-        covers, count = self.covers, len(self.known)
-        alone = taken[np.bincount(covers.row, minlength=len(self.board))[covers.row[taken]] == 1]
-        place, row = covers.board[alone], covers.row[alone] - self.rows(source).start
-        mine = self.covers.of(self.rows(source))
+        coverage, count = self.coverage, len(self.known)
+        alone = taken[
+            np.bincount(coverage.row, minlength=len(self.board))[coverage.row[taken]] == 1
+        ]
+        place, row = coverage.board[alone], coverage.row[alone] - self.rows(source).start
+        mine = self.coverage.of(self.rows(source))
         others = np.flatnonzero(
-            (np.bincount(place, minlength=count)[covers.board] > 0) & covers.counted()
+            (np.bincount(place, minlength=count)[coverage.board] > 0) & coverage.counted()
         )
         others = others[(others < mine.start) | (others >= mine.stop)]
         np.add.at(
             self.threads,
-            covers.row[others],
-            np.bincount(place, new[row], count)[covers.board[others]],
+            coverage.row[others],
+            np.bincount(place, new[row], count)[coverage.board[others]],
         )
         np.add.at(
             self.posts,
-            covers.row[others],
-            np.bincount(place, posts[row], count)[covers.board[others]],
+            coverage.row[others],
+            np.bincount(place, posts[row], count)[coverage.board[others]],
         )
 
     def _after_probe(self, source: int, now: float) -> None:
@@ -340,19 +353,19 @@ class Overview:
         trusted = self._trusted_pairs()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
-        for pair in np.flatnonzero(chosen[self.covers.board]).tolist():
-            mine = board == self.covers.board[pair]
+        for pair in np.flatnonzero(chosen[self.coverage.board]).tolist():
+            mine = board == self.coverage.board[pair]
             self._compare(pair, times[mine], weights[mine], now)
         self.clear(boards, now)
-        lost = np.unique(self.covers.board[trusted & ~self._trusted_pairs()])
+        lost = np.unique(self.coverage.board[trusted & ~self._trusted_pairs()])
         return lost[~chosen[lost]]
 
     def trust_shown(self, source: int, boards: Ints, now: float) -> None:
         """Marks the list of newest threads with index `source` as trusted from `now` on for those
         of `boards` not yet trusted."""
-        pairs = self.covers.of(self.rows(source))
-        own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
-        self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
+        pairs = self.coverage.of(self.rows(source))
+        own = np.arange(pairs.start, pairs.stop)[np.isin(self.coverage.board[pairs], boards)]
+        self.coverage.as_of[own[np.isnan(self.coverage.as_of[own])]] = now
 
     def record_gap(self, source: int, now: float) -> None:
         """Records that a newest list does not reach back to its last reading: its `doubt` doubles,
@@ -372,18 +385,20 @@ class Overview:
         self.read_at[source] = now
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
-        for pair in np.flatnonzero(chosen[self.covers.board]).tolist():
-            mine, row = board == self.covers.board[pair], int(self.covers.row[pair])
+        for pair in np.flatnonzero(chosen[self.coverage.board]).tolist():
+            mine, row = board == self.coverage.board[pair], int(self.coverage.row[pair])
             if self._source[row] == source:
-                self.told[row] += float(mine.sum())
-                self.covers.as_of[pair] = now
-            elif np.isfinite(self.covers.as_of[pair]):
+                self.reported_posts[row] += float(mine.sum())
+                self.coverage.as_of[pair] = now
+            elif np.isfinite(self.coverage.as_of[pair]):
                 found = self._update_figures(pair, times[mine], weights[mine], now)
-                self.found[row] = min(self.found[row] + found, self.told[row])
+                self.found[row] = min(self.found[row] + found, self.reported_posts[row])
                 self.weight[row] *= (
-                    1.0 - self.found[row] / self.told[row] if self.told[row] else 0.0
+                    1.0 - self.found[row] / self.reported_posts[row]
+                    if self.reported_posts[row]
+                    else 0.0
                 )
-                if not len(self.covers.other_candidates(pair)):
+                if not len(self.coverage.other_candidates(pair)):
                     self._reset_comparison(row)
         self._after_probe(source, now)
 
@@ -399,8 +414,8 @@ class Overview:
     def trusted_boards(self, source: int) -> Ints:
         """Returns the numbers of the boards that a source's trusted rows count, including boards
         without a row of their own."""
-        pairs = self.covers.of(self.rows(source))
-        return self.covers.board[pairs][self._trusted_pairs()[pairs]]
+        pairs = self.coverage.of(self.rows(source))
+        return self.coverage.board[pairs][self._trusted_pairs()[pairs]]
 
     def simulate_reading(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
         """Simulates that a source reports posts of weights `waiting`; if it is a list of newest
@@ -421,45 +436,49 @@ class Overview:
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares the posts reported for a pair (source's row, board), by its index in `covers`,
+        """Compares the posts reported for a pair (source's row, board), by its index in `coverage`,
         with those found by a visit."""
-        row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
+        row, as_of = int(self.coverage.row[pair]), float(self.coverage.as_of[pair])
         if not np.isfinite(as_of):
-            self.covers.as_of[pair] = now
+            self.coverage.as_of[pair] = now
             self._reset_comparison(row)
             return
         earlier = times <= as_of
-        elsewhere = self.covers.other_candidates(pair)
+        elsewhere = self.coverage.other_candidates(pair)
         found = self._update_figures(pair, times, weights, now)
-        if (not found and not self.told[row]) or not self.covers.counted()[pair]:
+        if (not found and not self.reported_posts[row]) or not self.coverage.counted()[pair]:
             return
         if (
-            self.covers.hidden[pair]
-            and self.told[row] - self.found[row] < found
+            self.coverage.hidden[pair]
+            and self.reported_posts[row] - self.found[row] < found
             and not self.guessed[row]
         ):
-            self.covers.apart[pair] += (
+            self.coverage.apart[pair] += (
                 1  # perhaps the row is not out of date, but never counts this hidden board
             )
             if not len(elsewhere):
                 self._reset_comparison(row)
             return
         if found:
-            self.covers.apart[pair] = 0
+            self.coverage.apart[pair] = 0
         self.found[row] += found
-        rest = self.told[row] - self.found[row] if not (self.guessed[row] and found) else 0.0
+        rest = (
+            self.reported_posts[row] - self.found[row] if not (self.guessed[row] and found) else 0.0
+        )
         if len(elsewhere) and rest >= 0:
-            board, outstanding = int(self.covers.board[pair]), float(self.weight[row])
+            board, outstanding = int(self.coverage.board[pair]), float(self.weight[row])
             self.weight[row] = (
                 max(outstanding - float(weights[earlier].sum()), 0.0) if rest > 0 else 0.0
             )
             share = min(float(self.known[board]), outstanding)
             self._reassign(
-                board, self.covers.board[elsewhere], float(self.weight[row]) - (outstanding - share)
+                board,
+                self.coverage.board[elsewhere],
+                float(self.weight[row]) - (outstanding - share),
             )
             if rest > 0:
                 return
-        if rest > 0 and self.covers.recount_hidden(row):
+        if rest > 0 and self.coverage.recount_hidden(row):
             self._reset_comparison(row)
             return
         self._judge(row, np.sort(times[earlier]), as_of)
@@ -470,21 +489,26 @@ class Overview:
         than the row, so that they are valid at `now`. Returns how many of the posts are older,
         which the row should have reported.
         """
-        row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
-        if self.covers.counted()[pair]:
-            opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
+        row, late = int(self.coverage.row[pair]), times > self.coverage.as_of[pair]
+        if self.coverage.counted()[pair]:
+            opener = weights >= self.new_weight[self.coverage.board[pair]] * (1.0 - 1e-9)
             self.threads[row] += float((late & opener).sum())
             self.posts[row] += float(late.sum())
         self.latest[row] = (
             max(self.latest[row], float(times.max())) if len(times) else self.latest[row]
         )
-        self.covers.as_of[pair], self.covers.open[pair] = now, False
+        self.coverage.as_of[pair], self.coverage.open[pair] = now, False
         return int((~late).sum())
 
     def _reset_comparison(self, row: int) -> None:
         """Sets both sides of a row's comparison to 0: the posts that the source reported in this
         row, and those that visits of the row's boards found."""
-        self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
+        self.reported_posts[row], self.weight[row], self.found[row], self.guessed[row] = (
+            0.0,
+            0.0,
+            0.0,
+            False,
+        )
 
     def _reassign(self, board: int, others: Ints, more: float) -> None:
         """Called after a visit of `board`: attributes the row's reported posts that the visit did
@@ -509,7 +533,11 @@ class Overview:
         most LONGEST_LAG_HOURS explain them. earlier: sorted times of the posts that the last visit
         found and the row should have shown; as_of: the time of the row's numbers.
         """
-        source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
+        source, told, found = (
+            int(self._source[row]),
+            float(self.reported_posts[row]),
+            float(self.found[row]),
+        )
         missing = int(round(found - told))
         lag = self.lag_hours[source]
         if self.newest[

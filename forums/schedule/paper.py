@@ -263,7 +263,7 @@ def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
     """
     intensity = Intensity.of(demand.rates)
 
-    def place(visits: Ints) -> tuple[Ints, Floats]:
+    def best_hours(visits: Ints) -> tuple[Ints, Floats]:
         board, hours = equal_area_hours(demand.rates, visits, blocks_more=0)
         parts = np.split(hours, np.cumsum(visits)[:-1])
         shot = [_shoot(intensity, number, len(part)) for number, part in enumerate(parts)]
@@ -272,7 +272,7 @@ def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
         )
 
     return timetable(
-        lambda total: rounded(demand.weights, total), place, demand.boards, visits_per_day
+        lambda total: rounded(demand.weights, total), best_hours, demand.boards, visits_per_day
     )
 
 

@@ -157,7 +157,7 @@ class Outcome:
     delay: DelaySummary
     daily: Floats | None
 
-    def columns(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the figures of one table row, by the column names used in documents and stored
         results."""
         delay = self.delay

@@ -243,7 +243,7 @@ def _outcome(outcome: delay_simulation.Outcome) -> dict[str, Any]:
     """Returns a policy's result at a budget as it is stored: the columns of `forum simulate`, and
     the delay of each day."""
     daily = None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily]
-    return {**outcome.columns(), "daily": daily}
+    return {**outcome.as_json(), "daily": daily}
 
 
 def _window(experiment: delay_simulation.Simulation) -> dict[str, Any]:

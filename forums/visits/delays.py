@@ -47,9 +47,9 @@ class Found:
     """The data of a delay report: boards in the order of the items' board numbers, the items (new
     threads and replies found), and sums over visits.
 
-    `first`, `days`, `zone`: the period, its first local day and its time zone. `cut`: whether items
-    were left out because there were MAX_ITEMS or more; `sums` counts visits, and fetched, changed
-    and failed threads.
+    `first`, `days`, `zone`: the period, its first local day and its time zone. `truncated`: whether
+    items were left out because there were MAX_ITEMS or more; `sums` counts visits, and fetched,
+    changed and failed threads.
     """
 
     boards: list[Board]
@@ -58,7 +58,7 @@ class Found:
     days: int
     zone: ZoneInfo
     sums: dict[str, int]
-    cut: bool
+    truncated: bool
 
 
 def boards(site: Site | None) -> list[Board]:

@@ -2,14 +2,16 @@
 a forum's newest threads.
 
 Stores the sources, each reading of one (a look) and the figures that it showed. Threads that such a
-list shows as changed are fetched by targeted visits of their boards."""
+list shows as changed are fetched by targeted visits of their boards. Threads named by feeds and
+sitemaps are assigned to boards and compared with what is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db.models import Avg, Count, F
 
@@ -17,12 +19,13 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.text.dates import Moment
 from crawlmgr.web import robots
 from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import url_hash
 from forums.discovery.build import MIN_BOARDS
-from forums.discovery.shapes import board_identity, host
+from forums.discovery.shapes import board_identity, host, shape
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import (
     BoardRecord,
@@ -34,7 +37,7 @@ from forums.reading import (
     names_post,
     thread_key,
 )
-from forums.visits import board_state, feeds, incremental, moved_addresses, threads, visits
+from forums.visits import board_state, incremental, moved_addresses, threads, visits
 
 # frontier priority of source pages, so high that a run fetches them before the pages of its boards
 FIRST = 1e5
@@ -45,7 +48,15 @@ TRIES = 3
 # is `Look.CUT`
 MAX_PAGES = 3
 MAX_SITEMAPS = 2
-DATA = feeds.KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
+KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
+MAX_ROWS = 500  # largest number of entries of one feed that are used, newest first
+SLACK = timedelta(
+    seconds=60
+)  # a thread has changed only if its entry is later than its newest fetched post by more than this
+# an entry up to this much earlier than the last fetch of its thread may still be new: the site's
+# clock may be behind ours
+SKEW = timedelta(hours=1)
+DATA = KINDS | {SourceKind.API}  # kinds of sources whose responses are not HTML pages
 
 
 def note(site: Site, now: datetime) -> None:
@@ -336,10 +347,13 @@ def _placed(
     determined. For a feed it is also None if the board's own list shows no times of last replies,
     because feed and list then cannot be compared.
     """
-    told = source.kind in feeds.KINDS
-    rows, places = feeds.named(reading) if told else _rows(reading), feeds.Places(source.site)
+    told = source.kind in KINDS
+    rows, places = (
+        named_threads(reading) if told else _rows(reading),
+        Places(source.site),
+    )
     times = [row.last_reply.value for row, _record in rows if row.last_reply is not None]
-    since = min(times) - feeds.SLACK if times else None
+    since = min(times) - SLACK if times else None
     known = moved_addresses.known(source.site_id, [row.url for row, _record in rows], since)
     found, seen = [], set()
     for row, record in rows:
@@ -356,7 +370,7 @@ def _placed(
     return found
 
 
-def _rows(reading: PageReading) -> list[feeds.Named]:
+def _rows(reading: PageReading) -> list[Named]:
     return [(threads.to_row(row), row) for row in reading.records if isinstance(row, ThreadRecord)]
 
 
@@ -374,9 +388,9 @@ def _newest(
     - whether the list or feed reaches back to its previous reading.
 
     A thread of a list has changed if its row differs from its stored signature; for feeds see
-    `feeds.changed`.
+    `has_changed`.
     """
-    told = look.source.kind in feeds.KINDS
+    told = look.source.kind in KINDS
     shown: dict[str, list[float | None]] = {}
     changed: dict[Board, list[tuple[incremental.Row, ThreadRecord, Thread | None]]] = {}
     placed = _placed(look.source, reading)
@@ -386,7 +400,7 @@ def _newest(
         last = row.last_reply.value.timestamp() if row.last_reply is not None else 0.0
         newest = (shown.get(str(home.pk)) or [None, None, None])[2] or 0.0
         shown[str(home.pk)] = [None, None, max(newest, last) or None]
-        if feeds.changed(thread, row) if told else _differs(thread, row):
+        if has_changed(thread, row) if told else _differs(thread, row):
             changed.setdefault(home, []).append((row, record, thread))
     own = set(run.parameters["boards"])
     links: list[NewUrl] = []
@@ -394,7 +408,7 @@ def _newest(
         asked = look.pk in run.parameters.get("looks", ())  # a try fetches nothing
         if asked and board.pk not in own and board.watched_since is not None:
             links += _targeted(run, board, triples, told, now)
-    whole = feeds.reaches_back(
+    whole = reaches_back(
         [(row, record) for row, record, _home, _thread in placed], look.source.read_at
     )
     return Stored(links=links, title=reading.title), shown, whole
@@ -425,7 +439,7 @@ def _targeted(
         board=board,
         defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"},
     )
-    places = feeds.Places(board.site)
+    places = Places(board.site)
     strange = [row for row, _record, thread in triples if not thread and places.unresolved(row)]
     links = [
         NewUrl(
@@ -442,10 +456,10 @@ def _targeted(
     if (
         named_by_feed
     ):  # a title in a feed may be that of a post, so it is only used if no other is known
-        pairs = [(row, feeds.plain(record, thread, board)) for row, record, thread in triples]
+        pairs = [(row, plain(record, thread, board)) for row, record, thread in triples]
     stored = threads.store_rows(board, pairs, [row.key for row, _record in pairs], now)
     if named_by_feed:
-        feeds.keep_signatures(
+        keep_signatures(
             stored,
             {row.key: thread.signature for row, _record, thread in triples if thread is not None},
         )
@@ -473,3 +487,133 @@ def store_post(
     Thread.objects.filter(pk=found.pk).update(pending=True)
     links = [visits.thread_link(item.group or 0, found, item.priority)]
     return visits.store_nothing(run, item, "post", now, response=response, links=links)
+
+
+Named = tuple[incremental.Row, ThreadRecord]
+
+
+def named_threads(reading: PageReading) -> list[Named]:
+    """Returns the threads named by a feed or sitemap, without duplicates, newest first. An entry
+    may be any post of its thread, so only its address, board, title and time are used. Entries
+    without time are ignored."""
+    newest: dict[str, Named] = {}
+    for record in reading.records:
+        times = (
+            [at for at in (record.last_reply, record.created) if at]
+            if isinstance(record, ThreadRecord)
+            else []
+        )
+        if not isinstance(record, ThreadRecord) or not times:
+            continue
+        at = max(times, key=lambda moment: moment.value)
+        told = ThreadRecord(
+            record.url,
+            record.title,
+            last_reply=at,
+            board_url=record.board_url,
+            board_name=record.board_name,
+        )
+        row = threads.to_row(told)
+        if row.key not in newest or _at(newest[row.key][0]) < at.value:
+            newest[row.key] = (row, told)
+    return sorted(newest.values(), key=lambda pair: _at(pair[0]), reverse=True)[:MAX_ROWS]
+
+
+def _at(row: incremental.Row) -> datetime:
+    assert row.last_reply is not None  # noqa: S101 - rows of feeds have a time
+    return row.last_reply.value
+
+
+def has_changed(thread: Thread | None, row: incremental.Row) -> bool:
+    """Tells whether a thread may have unfetched posts: True if it is unknown (None), or if its feed
+    entry `row` is newer than both its newest fetched post and its last fetch. (The entry may also
+    be newer because of an edit.) False for a thread marked as deleted."""
+    if thread is None:
+        return True
+    if thread.gone_at is not None:
+        return False
+    at, known = _at(row), thread.last_reply or thread.created
+    since = thread.fetched_at
+    return (known is None or at > known + SLACK) and (since is None or at > since - SKEW)
+
+
+def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object]]) -> None:
+    """Restores the earlier change signatures (`known`, by thread key) of threads that were just
+    stored from a feed. Only the time of last change is taken from the feed, because a feed shows
+    less than a list."""
+    kept = [thread for key, thread in stored.items() if known.get(key)]
+    for thread in kept:
+        old = known[thread.key]
+        thread.signature = {
+            **old,
+            **({k: v for k, v in thread.signature.items() if k in "tpr"} if "t" in old else {}),
+        }
+    Thread.objects.bulk_update(kept, ["signature"], batch_size=100)
+
+
+class Places:
+    """The boards of a site, for finding the board that a row of a feed or list belongs to."""
+
+    def __init__(self, site: Site) -> None:
+        self.boards = {
+            board.key: board for board in Board.objects.filter(site=site).select_related("site")
+        }
+        self.by_id = {board.pk: board for board in self.boards.values()}
+        names: dict[str, list[Board]] = {}
+        for board in self.boards.values():
+            names.setdefault(" ".join(board.name.casefold().split()), []).append(board)
+        self._names = {name: found[0] for name, found in names.items() if len(found) == 1}
+        self._shapes = frozenset((site.structure.get("patterns") or {}).get("thread", ()))
+
+    def home(
+        self, row: incremental.Row, record: ThreadRecord, thread: Thread | None
+    ) -> Board | None:
+        """Returns the board of a row; None if unknown. It is the board whose address the row
+        contains, otherwise that of the known thread. For a new thread whose address has the form of
+        threads, it is the board named in the row, or one whose address begins the row's."""
+        if record.board_url and (own := self.boards.get(board_key(record.board_url))) is not None:
+            return own
+        if thread is not None:
+            return self.by_id.get(thread.board_id)
+        if shape(row.url) not in self._shapes:
+            return None
+        return self._names.get(
+            " ".join((record.board_name or "").casefold().split())
+        ) or self._above(row.url)
+
+    def unresolved(self, row: incremental.Row) -> bool:
+        """Tells whether only the page at a row's address shows to which thread it leads: the
+        address names a post, or has neither a thread's id nor the form of threads."""
+        unlike = bool(self._shapes) and shape(row.url) not in self._shapes
+        return names_post(row.url) or (" " not in row.key and unlike)
+
+    def _above(self, url: str) -> Board | None:
+        path = urlsplit(url).path
+        above = [
+            board
+            for board in self.boards.values()
+            if path.startswith(_folder(board.url)) and len(_folder(board.url)) > 1
+        ]
+        return max(above, key=lambda board: len(_folder(board.url)), default=None)
+
+
+def _folder(url: str) -> str:
+    """Returns the beginning of the paths of all pages below the address `url`, such as "/a/" for
+    "/a"; "/" if the address has a query, since its path does not tell which pages are below it."""
+    parts = urlsplit(url)
+    return "/" if parts.query else parts.path.rstrip("/") + "/"
+
+
+def reaches_back(rows: Iterable[Named], to: datetime | None) -> bool:
+    """Tells whether a list, newest first, reaches back to the time `to` or earlier, so that nothing
+    since then is missing; True for a list without times."""
+    times: list[Moment] = [
+        row.last_reply for row, _record in rows if row.last_reply is not None and not row.pinned
+    ]
+    return to is None or not times or min(at.value for at in times) <= to
+
+
+def plain(record: ThreadRecord, thread: Thread | None, board: Board) -> ThreadRecord:
+    """Returns a feed's entry as a list row of its board. The title of a stored thread is not
+    replaced by the entry's (it is set to ""), because the entry may be that of a post."""
+    return replace(record, title="" if thread is not None else record.title, board_url=board.url)

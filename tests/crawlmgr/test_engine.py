@@ -15,11 +15,11 @@ from django.db.models import F
 
 from crawlmgr import engine
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.crawling import Stored
 from crawlmgr.frontier import frontier
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Event, Page, Run, RunState, Url, UrlState, events
 from crawlmgr.runs import runs
+from crawlmgr.storing import Stored
 from crawlmgr.web.http import fetch_pool
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from tests.clocks import ManualClock
@@ -243,5 +243,5 @@ def test_what_arrived_of_a_page_that_ends_early_each_time_is_read_and_marked(
         )
         assert engine.run_slice(run.pk) == RunState.FINISHED
     url = Url.objects.get(run=run)
-    pages = list(Page.objects.filter(run=run).values_list("failure", "cut"))
+    pages = list(Page.objects.filter(run=run).values_list("failure", "truncated"))
     assert (url.state, pages) == (UrlState.DONE, [("truncated", "body")])

@@ -72,7 +72,7 @@ def test_its_words_weigh_by_how_often_and_where_they_stand() -> None:
         Harvest.objects.get(run=run), HarvestOptions.from_mapping(run.parameters)
     )
     policy = policy_of(bench)
-    pk, listed = next(iter(bench.listed.items()))
+    pk, listed = next(iter(bench.listed_fields.items()))
     said = policy.word_weights(pk)  # type: ignore[union-attr]
     first = listed["title"].split()[0].lower()
     rest = (

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph
-from focused.judge.feedback import Feedback, otsu_means
-from focused.judge.judge import reward
+from focused.judge.probability import Feedback, otsu_means, reward
 from focused.judge.relevance import Relevance
 from focused.lab.evaluate import Label
 from focused.pages import Page, hashed
@@ -20,10 +19,10 @@ from focused.strategies.adaptive import (
     ENOUGH,
     SHARPEN_EVERY,
     Adaptive,
+    Credit,
     exponent,
     shipped_prior,
 )
-from focused.strategies.credit import Credit
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures
 from tests.benches.topics.relevance import auc
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, start, topic, url

@@ -18,7 +18,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, RunState
 from focused.lab.stored_comparisons import SWEEPS
 from focused.models import Comparison, Topic, TopicPage, TopicRun
-from focused.run import sessions
+from focused.run import archived_pages, sessions
 from focused.strategies import BUILT_IN
 from focused.topic import topics
 from focused.topic import topics as topic_dispatch
@@ -34,7 +34,7 @@ OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 def nothing_is_known() -> None:
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from collections import OrderedDict
 
 import pytest
 
-from crawlmgr.text import caches
+from crawlmgr.database import caches
 from focused.graph import MemoryGraph
+from focused.models import TopicRun
 from focused.run import sessions
 
 
@@ -32,9 +33,9 @@ def test_the_oldest_are_removed_until_number_and_bytes_fit(
 
 def test_a_session_weighs_more_with_each_address_that_it_knows() -> None:
     session = object.__new__(sessions.Session)
-    session.graph, session.places = MemoryGraph(), {}
+    session.graph, session.progress = MemoryGraph(), sessions.Progress(TopicRun())
     empty = session.weight()
     for number in range(100):
         session.graph.add(f"http://site.example/{number}", 0, None)
-    session.places["http://site.example/1"] = (1, 0)
+    session.progress.places["http://site.example/1"] = (1, 0)
     assert session.weight() - empty == 101 * sessions.NODE_BYTES

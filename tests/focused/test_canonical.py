@@ -10,7 +10,7 @@ import pytest
 from crawlmgr.frontier import hosts
 from focused.models import TopicPage, TopicRun
 from focused.pages import Content, given, same_page
-from focused.run import sessions
+from focused.run import archived_pages, sessions
 from focused.topic import topics
 from tests.focused.test_crawl import OPEN, crawled, now
 from tests.focused.topical import DOCUMENTS
@@ -74,7 +74,7 @@ def site() -> Iterator[LocalSite]:
     those of /b and /seed, whose contents differ, do too."""
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
     with LocalSite() as served:
         served.add("/robots.txt", "")
         served.add(

@@ -19,7 +19,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Page, Run
 from focused.management.commands import topic as command
 from focused.models import Topic
-from focused.run import sessions
+from focused.run import archived_pages, sessions
 from focused.topic import topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 
@@ -43,7 +43,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 def files(tmp_path: Path) -> Any:
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
     with TopicalWeb() as web:
         samples = tmp_path / "samples"
         samples.mkdir()

@@ -14,7 +14,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlmgr.text.tokens import Tokenizer
-from focused.judge.definition import Topic, read_documents, topic_from_files
+from focused.judge.relevance import Topic, read_documents, topic_from_files
 from focused.lab.archive import Archive
 from focused.lab.comparison import (
     TRAIL,

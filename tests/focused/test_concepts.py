@@ -4,8 +4,8 @@ of wrongly omitted links."""
 from __future__ import annotations
 
 from crawlmgr.text.tokens import Tokenizer, tokenize
-from focused.judge.definition import Topic
 from focused.judge.ontology import OntologySimilarity, read_csv
+from focused.judge.relevance import Topic
 from focused.lab.comparison import Entry, run_entry
 from focused.pages import Link
 from focused.strategies.ant_colony import OnePerConcept

@@ -84,7 +84,7 @@ def test_an_endless_counter_is_left_and_told(
     assert told.count() >= 1 and told[0].text.startswith("http://")
     row = TopicRun.objects.get()
     again = sessions._rebuilt(run, row, sessions.no_pulse)
-    assert again.scope.counters and again.steps == row.steps
+    assert again.parameters.scope.counters and again.progress.steps == row.steps
 
 
 def crawled(site: LocalSite, graph: str, **options: Any) -> Run:

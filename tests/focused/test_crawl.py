@@ -19,7 +19,7 @@ from crawlmgr.runs import runs
 from focused.crawler import TopicCrawler
 from focused.graph import Node
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
-from focused.run import sessions
+from focused.run import archived_pages, sessions
 from focused.strategies import BUILT_IN
 from focused.topic import topics
 from tests.clocks import ManualClock
@@ -39,7 +39,7 @@ def web(request: pytest.FixtureRequest) -> Iterator[TopicalWeb]:
     times."""
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
     with TopicalWeb(getattr(request, "param", 60)) as served:
         yield served
 
@@ -182,7 +182,7 @@ def stretch(run: Run, draw: random.Random) -> str:
 
     def watching(self: TopicCrawler, asked: Run) -> sessions.Session:
         session = original(self, asked)
-        if session.steps >= limit:
+        if session.progress.steps >= limit:
             engine.shutdown.set()
         return session
 
@@ -451,7 +451,7 @@ def test_several_hosts_are_asked_in_turn(web: TopicalWeb) -> None:
         one = log(run)
         assert len({url for _, url in one}) == len(one)
         sessions._live.clear()
-        assert sessions.acquire(Run.objects.get(pk=run.pk)).steps == len(one)
+        assert sessions.acquire(Run.objects.get(pk=run.pk)).progress.steps == len(one)
 
 
 def test_a_second_run_of_a_topic_under_way_is_refused(web: TopicalWeb) -> None:

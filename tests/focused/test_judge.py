@@ -8,7 +8,7 @@ import pytest
 
 from crawlmgr.text.tokens import tokenize
 from focused.graph import MemoryGraph
-from focused.judge.judge import FIRST, Judge, judged, reward, stuffed
+from focused.judge.probability import FIRST, Judge, judged, reward, stuffed
 from focused.judge.relevance import Relevance
 from focused.pages import Page, hashed
 from focused.run.loop import Walk
@@ -47,7 +47,7 @@ def test_marks_move_the_probabilities_of_later_pages() -> None:
         judge.see(hashed(words))
     other = hashed(pages(2, 1.0, 1)[0][0])
     before = judge(other, 0.0)
-    judge.line = (-6.0, 1.0)
+    judge.calibration = (-6.0, 1.0)
     assert judge(other, 0.0) < before and judge(other, 0.0) < 0.5
 
 

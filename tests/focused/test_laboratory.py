@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from focused.lab.comparison import Cell, Entry, Outcome, area, cells, gathered, verdict
+from focused.lab.comparison import Cell, Entry, Outcome, area, cells, gathered, winner
 from focused.run.loop import Trail
 
 
@@ -75,12 +75,12 @@ def test_precision_is_of_pages_with_a_label() -> None:
     assert rows[0]["precision"] is None, "no mean of what is not known"
 
 
-def test_a_verdict_tells_a_difference_from_chance() -> None:
-    clear = verdict(compared([8, 7, 8, 9], [2, 3, 2, 2]))
+def test_the_winner_tells_a_difference_from_chance() -> None:
+    clear = winner(compared([8, 7, 8, 9], [2, 3, 2, 2]))
     assert clear is not None and (clear.best, clear.second, clear.real) == ("a", "b", True)
     assert clear.difference is not None and clear.difference[1] <= clear.gap <= clear.difference[2]
-    unclear = verdict(compared([9, 1, 5, 5], [4, 5, 5, 5]))
+    unclear = winner(compared([9, 1, 5, 5], [4, 5, 5, 5]))
     assert unclear is not None and not unclear.real
-    once = verdict(compared([9], [1]))
+    once = winner(compared([9], [1]))
     assert once is not None and once.difference is None and not once.real
-    assert verdict(compared([9], [])[:1]) is None
+    assert winner(compared([9], [])[:1]) is None

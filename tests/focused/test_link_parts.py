@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from crawlmgr.web.url import canonical, host_key
 from focused.judge.relevance import url_tokens
-from focused.strategies.adaptive import greatest
-from focused.strategies.credit import Examples
+from focused.strategies.adaptive import Examples, greatest
 from focused.strategies.link_features import Addresses, Found, LinkFeatures
 from focused.strategies.link_table import template
 

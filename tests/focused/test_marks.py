@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState
-from focused.judge.feedback import VERSION, Feedback
+from focused.judge.probability import VERSION, Feedback
 from focused.models import TopicPage, TopicRun
 from focused.pages import hashed
-from focused.run import sessions
+from focused.run import archived_pages, sessions
 from focused.topic import marks, topics
 from tests.crawlmgr.admin.rows import user
 from tests.focused.test_admin import OPEN, nothing_is_known, web
@@ -69,7 +69,7 @@ def test_without_marks_there_is_no_number_but_ten_pages_to_mark(run: Run) -> Non
         "harvest_interval": None,
         "harvest_doubt": "not enough to tell: mark ten pages",
     }
-    found = marks.verdict(row)
+    found = marks.judge_pages(row)
     assert found.pages == row.pages == len(found.rows) + row.duplicates and found.harvest == {
         "marks": 0
     }
@@ -77,7 +77,7 @@ def test_without_marks_there_is_no_number_but_ten_pages_to_mark(run: Run) -> Non
     first, second = found.rows[0].page, found.rows[-1].page
     marks.mark(first, True)
     marks.mark(second, False)
-    after = marks.verdict(row)
+    after = marks.judge_pages(row)
     assert (after.marks, after.harvest) == (2, {"marks": 2})
     assert {one.page.pk: one.score for one in after.rows[-2:]} == {first.pk: 1.0, second.pk: 0.0}
     assert after.rows[-1].sure == 1.0
@@ -90,7 +90,7 @@ def test_ten_marks_give_a_rate_with_an_interval(run: Run) -> None:
     row = TopicRun.objects.get(pk=run.pk)
     for one in marks.shown(row, False, 10).rows:
         assert row.harvest_rate is None
-        marks.mark(one.page, "crawler" in sessions.words_of(one.page))
+        marks.mark(one.page, "crawler" in archived_pages.words_of(one.page))
         row.refresh_from_db()
     low, high = row.harvest["interval"]
     assert row.harvest["marks"] == 10 and row.harvest_rate is not None
@@ -101,18 +101,18 @@ def test_ten_marks_give_a_rate_with_an_interval(run: Run) -> None:
         row.pages,
         pytest.approx(row.harvest_rate * row.pages, abs=2),
     ]
-    judged = {one.page.pk: one.on_topic for one in marks.verdict(row).rows}
+    judged = {one.page.pk: one.on_topic for one in marks.judge_pages(row).rows}
     stored = dict(TopicPage.objects.filter(run=run, kind=0).values_list("pk", "relevant"))
     assert judged == {pk: stored[pk] for pk in judged}
 
 
-def test_what_is_shown_is_the_verdict_and_worked_out_once(
+def test_what_is_shown_is_what_was_judged_and_worked_out_once(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = TopicRun.objects.get(pk=run.pk)
     for word in (None, True, False):
-        marks.mark(marks.verdict(row).rows[0].page, word)
-        whole = marks.verdict(row)
+        marks.mark(marks.judge_pages(row).rows[0].page, word)
+        whole = marks.judge_pages(row)
         for marked in (False, True):
             found = marks.shown(row, marked, 5)
             expected = [
@@ -122,7 +122,7 @@ def test_what_is_shown_is_the_verdict_and_worked_out_once(
             ][:5]
             assert [(one.page.pk, one.score) for one in found.rows] == expected
             assert found[1:] == whole[1:]
-    monkeypatch.setattr(marks, "verdict", None)
+    monkeypatch.setattr(marks, "judge_pages", None)
     assert marks.shown(row, True, 5).rows == found.rows
 
 
@@ -170,11 +170,11 @@ def test_a_mark_reaches_a_run_under_way_and_its_replay(web: TopicalWeb) -> None:
 
 def test_the_next_run_begins_with_the_marks_of_this_one(run: Run) -> None:
     row = TopicRun.objects.get(pk=run.pk)
-    page = marks.verdict(row).rows[0].page
+    page = marks.judge_pages(row).rows[0].page
     marks.mark(page, True)
     following = topics.crawl(row.topic, options={"pages": 5}, now=now(), start=False)
     words, on_topic = TopicRun.objects.get(pk=following.pk).definition["marked"][0]
-    assert on_topic is True and set(words.split(" ")) <= set(sessions.words_of(page))
+    assert on_topic is True and set(words.split(" ")) <= set(archived_pages.words_of(page))
     assert engine.run_slice(following.pk) == RunState.FINISHED
 
 
@@ -182,7 +182,7 @@ def test_the_desk_shows_and_stores_marks(run: Run) -> None:
     client = Client()
     client.force_login(user("operator"))
     address = reverse("admin:topic-marks", args=[run.pk])
-    page = marks.verdict(TopicRun.objects.get(pk=run.pk)).rows[0].page
+    page = marks.judge_pages(TopicRun.objects.get(pk=run.pk)).rows[0].page
     html = client.get(address).content.decode()
     assert reverse("admin:topic-mark", args=[page.pk]) in html and "<kbd>j</kbd>" in html
     to = reverse("admin:topic-mark", args=[page.pk])

@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 from crawlmgr.text.similarity import semantic
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
-from focused.judge.definition import Topic
 from focused.judge.ontology import Ontology, OntologySimilarity, read_csv, read_turtle
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, Topic
 from focused.models import Topic as StoredTopic
 from focused.strategies.ant_colony import AntColony
 from focused.topic import topics

@@ -15,7 +15,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Event, Page, Run, RunHost
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.parameters import RunOptions
-from focused.run import parse, sessions
+from focused.run import archived_pages, parse, sessions
 from focused.run.scope import Scope
 from focused.topic import topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
@@ -52,7 +52,7 @@ def now() -> datetime:
 def topic() -> Iterator[Topic]:
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
     with TopicalWeb(36) as web:
         made = topics.add(
             "crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN
@@ -96,7 +96,7 @@ def test_options_change_what_happens(topic: Topic) -> None:
     assert sizes[0] != sizes[1]
     words = [
         [
-            sessions.words_of(page)
+            archived_pages.words_of(page)
             for page in TopicPage.objects.filter(run=run, kind=0).order_by("step")
         ]
         for run in (packed, loose)
@@ -115,11 +115,11 @@ def test_a_host_gives_no_more_pages_than_it_may(topic: Topic, graph: str) -> Non
 
 @pytest.mark.django_db(transaction=True)
 def test_pages_stay_parsed_as_long_as_the_cache_says(topic: Topic) -> None:
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
     crawled(topic, source="archive", cache=0)
-    assert not sessions._parsed
+    assert not archived_pages._parsed
     crawled(topic, source="archive", cache=5)
-    assert len(sessions._parsed) == 5
+    assert len(archived_pages._parsed) == 5
 
 
 @pytest.mark.django_db(transaction=True)

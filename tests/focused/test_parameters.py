@@ -216,4 +216,4 @@ def test_a_strategy_is_added_by_its_dotted_name():
     with pytest.raises(ValueError, match="no strategy mine; there are: adaptive, ant_colony"):
         strategy_class("mine")
     with pytest.raises(ValueError, match="is no strategy"):
-        strategy_class("mine", {"mine": "focused.judge.definition.Topic"})
+        strategy_class("mine", {"mine": "focused.judge.relevance.Topic"})

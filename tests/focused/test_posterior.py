@@ -4,7 +4,7 @@ of pages to mark."""
 import numpy as np
 import pytest
 
-from focused.judge.judge import PRIOR, Posterior, places, probability, to_mark
+from focused.judge.probability import PRIOR, Posterior, places, probability, to_mark
 
 
 def drawn(
@@ -23,8 +23,8 @@ def test_places_are_symmetric_and_ties_share_one() -> None:
 
 def test_before_marks_the_highest_quarter_is_more_probable_than_not() -> None:
     posterior = Posterior()
-    assert posterior.line == PRIOR
-    found = probability(places(np.arange(100.0)), *posterior.line)
+    assert posterior.calibration == PRIOR
+    found = probability(places(np.arange(100.0)), *posterior.calibration)
     assert (found >= 0.5).sum() == 25 and (np.diff(found) > 0).all()
 
 

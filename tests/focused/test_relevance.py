@@ -7,8 +7,14 @@ from math import log, sqrt
 import pytest
 
 from crawlmgr.text.tokens import tokenize
-from focused.judge.definition import Topic, read_keywords, read_seeds
-from focused.judge.relevance import FALLBACK_THRESHOLD, Relevance, url_tokens
+from focused.judge.relevance import (
+    FALLBACK_THRESHOLD,
+    Relevance,
+    Topic,
+    read_keywords,
+    read_seeds,
+    url_tokens,
+)
 
 CHINESE = (
     "主题爬虫依据主题团的聚集特性对网页进行采集",

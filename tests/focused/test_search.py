@@ -162,11 +162,11 @@ def test_of_words_on_many_pages_the_newest_are_ranked_and_that_is_told(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = search.find(search.read_query("crawler"), [run.pk])
-    assert whole.total == 2 and not whole.cut
+    assert whole.total == 2 and not whole.truncated
     monkeypatch.setattr(search, "MAX_RANKED", 1)
     hits = search.find(search.read_query("crawler"), [run.pk])
-    assert (hits.total, hits.cut, list(hits.pages)) == (1, True, [max(whole.pages)])
-    assert not search.find(search.read_query("soup"), [run.pk]).cut
+    assert (hits.total, hits.truncated, list(hits.pages)) == (1, True, [max(whole.pages)])
+    assert not search.find(search.read_query("soup"), [run.pk]).truncated
 
 
 def test_a_search_is_narrowed_to_a_topic_or_a_run_inside_the_index(run: Run) -> None:

@@ -12,7 +12,7 @@ from crawlmgr.frontier import hosts
 from crawlmgr.models import Run, Url, UrlState
 from focused.models import Topic, TopicPage, TopicRun
 from focused.parameters import PAGES_PER_HOST
-from focused.run import loop, sessions, stored_pages
+from focused.run import archived_pages, loop, sessions, stored_pages
 from focused.strategies import BUILT_IN
 from focused.topic import topics
 from tests.focused.test_crawl import OPEN, begun, crawled, now
@@ -33,7 +33,7 @@ def site() -> Iterator[LocalSite]:
     that nothing links to."""
     hosts.forget()
     sessions._live.clear()
-    sessions._parsed.clear()
+    archived_pages._parsed.clear()
     with LocalSite() as served:
         served.add(
             "/robots.txt",
@@ -108,7 +108,8 @@ def test_addresses_of_sitemaps_are_fetched_within_the_scope(site: LocalSite, gra
         Url.objects.filter(run=run, kind__in=stored_pages.KINDS).values_list("state", flat=True)
     ) == {UrlState.DONE}
     again = sessions._rebuilt(run, row, sessions.no_pulse)
-    assert again.steps == row.steps and again.walk.pages == row.pages and not again.outstanding
+    assert again.progress.steps == row.steps and again.walk.pages == row.pages
+    assert not again.outstanding.why
 
 
 def test_the_most_similar_addresses_are_taken(
@@ -133,7 +134,7 @@ def test_every_strategy_takes_listed_addresses(site: LocalSite, strategy: str) -
     session.edit(
         {"listed": {"url": site.url("/maps.xml"), "addresses": [site.url(path) for path in HIDDEN]}}
     )
-    for url in list(session.outstanding):
+    for url in list(session.outstanding.why):
         session.walk.failed(session.take(url))
     taken = set()
     while chosen := session.choose():

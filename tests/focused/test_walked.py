@@ -33,7 +33,7 @@ def test_a_run_shows_what_its_strategy_has(web: TopicalWeb, strategy: str, shown
     assert {name for name in ("chart-pheromone", "chart-fronts") if f'"{name}"' in text} == shown
     if shown:
         reasons = reads.reasons(run.pk, 30)
-        scored = [one for one in reasons if "target" in one.parts]
+        scored = [one for one in reasons if "target" in one.score_parts]
         assert (
             len(reasons) == TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).count()
             and len(scored) > 15

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from crawlmgr.text.similarity import simhash
 from crawlmgr.text.tokens import tokenize
 from focused.graph import MemoryGraph, Node, State
-from focused.judge.definition import Topic
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, Topic
 from focused.pages import Content, Link, Page
 from focused.run.loop import Outside, Trail, crawl
 from focused.strategies import strategy_class

@@ -19,9 +19,8 @@ from crawlmgr.web.url import registered_domain
 from deepweb.choice.terms import language_of
 from deepweb.commands.classify import read_lines
 from deepweb.forms.classifier import WORD_NORM, FormModel, counts, rule_type, word_features
-from deepweb.forms.surroundings import around_of, headings_above, squeezed
 from deepweb.forms.types import FormType
-from deepweb.search_forms import Form, parse_page, read_forms
+from deepweb.search_forms import Form, around_of, headings_above, parse_page, read_forms, squeezed
 
 MIN_DOMAINS = 2
 """A word is used only if forms of at least this many domains contain it."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from focused.judge.definition import Topic, read_text, topic_from_files
+from focused.judge.relevance import Topic, read_text, topic_from_files
 from focused.lab.archive import Archive
 from focused.lab.comparison import read_labels, sample_draws
 from focused.lab.evaluate import Label

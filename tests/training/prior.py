@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
-from focused.judge.definition import Topic
-from focused.judge.judge import reward
-from focused.judge.relevance import Relevance
+from focused.judge.probability import reward
+from focused.judge.relevance import Relevance, Topic
 from focused.lab.evaluate import Label
 from focused.pages import Page
 from focused.run.loop import Outside, Source, crawl

@@ -62,10 +62,10 @@ def rows() -> dict[str, Any]:
     for model in apps.get_models(include_auto_created=True):
         if model._meta.app_label in ("django_q", "sessions", "axes") or model._meta.proxy:
             continue
-        names = [field.attname for field in model._meta.concrete_fields]
-        query = model._base_manager.order_by("pk").values_list(*names)
+        names = {field.column: field.attname for field in model._meta.concrete_fields}
+        query = model._base_manager.order_by("pk").values_list(*names.values())
         found = [[_plain(value) for value in row] for row in query]
-        tables[model._meta.label] = {"columns": names, "rows": found}
+        tables[model._meta.label] = {"columns": list(names), "rows": found}
     return tables
 
 

@@ -55,7 +55,9 @@ class Import(Subcommand):
                 refused.append(f"{path}: {getattr(error, 'strerror', None) or error}")
                 pages, size = 0, path.stat().st_size if path.is_file() else 0
                 skipped = [Skipped(0, size, refused[-1])]
-            done.append({"file": str(path), "pages": pages, "skipped": [s.told() for s in skipped]})
+            done.append(
+                {"file": str(path), "pages": pages, "skipped": [s.as_json() for s in skipped]}
+            )
             lines += [f"{path.name}, {one.line()}" for one in skipped]
         if len(refused) == len(done):
             raise CommandError("; ".join(refused))
@@ -130,9 +132,9 @@ class Move(Subcommand):
                 "No store is set: name one with CRAWLMGR_ARCHIVE_STORE=s3://bucket/folder."
             )
         done = offload.move(SYSTEM.now())
-        if done.trouble:
+        if done.error:
             raise CommandError(
-                f"The store does not answer, {done.moved} files were moved: {done.trouble}"
+                f"The store does not answer, {done.moved} files were moved: {done.error}"
             )
         text = (
             f"{done.moved} files moved, {done.bytes} bytes;"

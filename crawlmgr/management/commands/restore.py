@@ -47,7 +47,7 @@ class Command(BaseCommand):
         if lost:
             raise CommandError(
                 "Not complete. The key in the backup does not open these stored passwords and"
-                f" cookies: {vault.told(lost)}. Enter them again, or put the key back with which"
-                " they were stored.",
+                f" cookies: {vault.name_list(lost)}. Enter them again, or put the key back with"
+                " which they were stored.",
                 returncode=PARTLY,
             )

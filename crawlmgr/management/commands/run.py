@@ -29,7 +29,7 @@ FIELDS = (
 
 def _row(found: Run, now: datetime) -> dict[str, Any]:
     """Returns the fields of a run that the list shows."""
-    waits = run_reads.waits_of(found, now).columns()
+    waits = run_reads.waits_of(found, now).as_json()
     return {name: waits[name] if name in waits else getattr(found, name) for name in FIELDS}
 
 

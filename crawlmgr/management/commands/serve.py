@@ -131,8 +131,8 @@ class Command(BaseCommand):
             if names := vault.unreadable():
                 say(
                     f"{settings.DATA_DIR / 'secret.key'} does not open these stored passwords and"
-                    f" cookies: {vault.told(names)}. Put the key back with which they were stored,"
-                    " or enter them again."
+                    f" cookies: {vault.name_list(names)}. Put the key back with which they were"
+                    " stored, or enter them again."
                 )
             return self._first_login()
         except DatabaseProblem as error:

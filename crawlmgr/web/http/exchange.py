@@ -143,7 +143,7 @@ class Hop:
     http_version: str = "HTTP/1.1"
     address: str = ""
     fetched_at: datetime | None = None
-    cut: str | None = None
+    truncated: str | None = None
 
     @classmethod
     def of(cls, response: FetchResponse, location: str) -> Hop:
@@ -162,7 +162,7 @@ class Hop:
             http_version=response.http_version,
             address=response.address,
             fetched_at=response.fetched_at,
-            cut=response.cut,
+            truncated=response.truncated,
         )
 
 
@@ -173,9 +173,9 @@ class FetchResponse:
 
     `request_url` is the address asked for, `url` the one that answered after `redirects`. `status`
     is 0 if no response arrived. `body` is decoded (Content-Encoding undone) and possibly truncated;
-    `raw_body` is as received, with chunks joined but Content-Encoding kept. `cut` is "body" if the
-    body is incomplete because of a size or time limit or a broken connection, otherwise None.
-    `address` is the IP address connected to.
+    `raw_body` is as received, with chunks joined but Content-Encoding kept. `truncated` is "body"
+    if the body is incomplete because of a size or time limit or a broken connection, otherwise
+    None. `address` is the IP address connected to.
     """
 
     request_url: str
@@ -193,7 +193,7 @@ class FetchResponse:
     address: str = ""
     failure: Failure | None = None
     detail: str = ""
-    cut: str | None = None
+    truncated: str | None = None
     method: str = "GET"
     request_headers: tuple[tuple[str, str], ...] = ()
     request_body: bytes | None = None

@@ -294,7 +294,7 @@ def receive(
         raw.close()
     else:
         received, failure, detail = read_body(raw, limit, exchange)
-    body, cut = received, "body" if failure is not None else None
+    body, truncated = received, "body" if failure is not None else None
     if redirect and failure is not Failure.too_slow:
         failure, detail = None, ""  # an incomplete body of a redirect does not matter
     encoding = raw.headers.get("content-encoding", "")
@@ -302,7 +302,7 @@ def receive(
         try:
             body = unpacked(received, encoding, content_type, settings.max_decoded_bytes)
         except InflateError as error:
-            body, cut = error.partial, "body"
+            body, truncated = error.partial, "body"
             failure, detail = failure or Failure(error.code), detail or encoding
         exchange.arrived(len(body))
     return replace(
@@ -318,7 +318,7 @@ def receive(
         address=exchange.address,
         failure=failure,
         detail=detail,
-        cut=cut,
+        truncated=truncated,
         http_version="HTTP/1.0" if raw.version == 10 else "HTTP/1.1",
     )
 

@@ -49,7 +49,7 @@ class Skipped:
         """Returns this in one line for a person."""
         return f"byte {self.offset}: {self.bytes} bytes skipped: {self.reason}"
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns this as it stands in JSON."""
         return {"offset_bytes": self.offset, "bytes": self.bytes, "reason": self.reason}
 

@@ -24,10 +24,10 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, whose text is full of zer
 class WarcRecord:
     """One record of a WARC file.
 
-    `fields` are the record's header fields, `block` its content as stored, without the `cut` bytes
-    beyond the reader's limit. `offset` and `length` are its position in the file in bytes, those of
-    its gzip member in a compressed file; for records that share one gzip member, `offset` is a
-    member's at or before it and `length` is 0.
+    `fields` are the record's header fields, `block` its content as stored, without the
+    `bytes_left_out` bytes beyond the reader's limit. `offset` and `length` are its position in the
+    file in bytes, those of its gzip member in a compressed file; for records that share one gzip
+    member, `offset` is a member's at or before it and `length` is 0.
     """
 
     version: str
@@ -35,7 +35,7 @@ class WarcRecord:
     block: bytes
     offset: int
     length: int
-    cut: int = 0
+    bytes_left_out: int = 0
 
     def field(self, name: str) -> str:
         """Returns the value of a WARC header field; "" if it is absent. Case does not matter."""
@@ -134,7 +134,7 @@ class WarcRecord:
         return self._content[0]
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Why the payload is empty or only a part, in one line; "" if it is whole."""
         return self._content[1]
 

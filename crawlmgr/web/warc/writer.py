@@ -140,9 +140,9 @@ def append_records(path: Path, out: BinaryIO) -> None:
 def _copy_of(record: WarcRecord) -> bytes:
     """Returns a record of another file unchanged as a gzip member. One that was cut says so,
     without the digests of the whole."""
-    left_out = _OF_THE_WHOLE if record.cut else {"content-length"}
+    left_out = _OF_THE_WHOLE if record.bytes_left_out else {"content-length"}
     fields = [field for field in record.fields if field[0].lower() not in left_out]
-    if record.cut:
+    if record.bytes_left_out:
         fields.append(("WARC-Truncated", "length"))
     return _member(fields, record.block)
 
@@ -256,7 +256,7 @@ class WarcWriter:
             kind, digest, block = "revisit", revisit_of.digest or digest, b""
             fields += _revisit_fields(revisit_of, response.not_modified)
         fields.append(("WARC-Payload-Digest", digest))
-        if response.cut:
+        if response.truncated:
             fields.append(("WARC-Truncated", _TRUNCATED.get(response.failure, "unspecified")))
         head = _http_head(
             f"{response.http_version} {response.status} {response.reason}", response.headers
@@ -318,7 +318,7 @@ def _answer_of(hop: Hop) -> FetchResponse:
         raw_body=hop.raw_body,
         fetched_at=hop.fetched_at,
         address=hop.address,
-        cut=hop.cut,
+        truncated=hop.truncated,
         method=hop.method,
         request_headers=hop.request_headers,
         request_body=hop.request_body,

@@ -42,7 +42,7 @@ def read(body: bytes, url: str) -> PageReading | None:
             for entry in listed.entries
         )
         return PageReading(PageKind.threadlist, threads, evidence=("sitemap",)) if threads else None
-    if listed.kind not in ("rss", "atom") or listed.cut:
+    if listed.kind not in ("rss", "atom") or listed.truncated:
         return None
     try:
         root = etree.fromstring(

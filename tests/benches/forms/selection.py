@@ -319,7 +319,11 @@ def _interval(
     policy = FreshPolicy(database.limit, database.refused)
     seen, _ = harvest(database, policy, 100, seeds)
     plan = plan_probes(
-        seen, policy.scales(seen)[seen.kinds], database.limit, np.random.default_rng(number), probes
+        seen,
+        policy.scales(seen)[seen.kind_numbers],
+        database.limit,
+        np.random.default_rng(number),
+        probes,
     )
     if plan is None:
         return {"low": None, "high": None, "reason": "too_few_words"}

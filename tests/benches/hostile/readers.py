@@ -17,8 +17,7 @@ from deepweb.answers.result_list import PageTemplate
 from deepweb.forms.finder import read_page as read_forms_page
 from deepweb.forms.stored import classified
 from deepweb.search_forms import read_forms
-from focused.judge.definition import Topic
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, Topic
 from focused.run.parse import Draft, Parser, clean, convert, run_stages
 from focused.topic.lexicon import topic_lexicon
 from focused.topic.readings import MAX_SAMPLE_CHARACTERS

@@ -72,8 +72,7 @@ def theirs(address: str, _pages: int, items: str) -> dict[str, float]:
     import scrapy  # what our process does not load
     from scrapy.linkextractors import LinkExtractor
 
-    from focused.judge.definition import Topic
-    from focused.judge.relevance import Relevance
+    from focused.judge.relevance import Relevance, Topic
 
     class Shark(scrapy.Spider):
         """Scores pages by similarity to the topic; each link has the potential of the strategy

@@ -22,8 +22,7 @@ from crawlmgr.management.base import table as text_table
 from crawlmgr.runs import runs
 from crawlmgr.text.tokens import Tokenizer
 from focused.graph import MemoryGraph
-from focused.judge.definition import Topic
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, Topic
 from focused.pages import Content
 from focused.run.loop import Walk
 from focused.run.parse import Parser

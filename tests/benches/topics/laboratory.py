@@ -25,7 +25,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 from crawlmgr.models import RunState, WarcFile
-from focused.judge.definition import topic_from_files
+from focused.judge.relevance import topic_from_files
 from focused.lab import stored_comparisons
 from focused.models import Comparison, Topic
 from focused.strategies import BUILT_IN

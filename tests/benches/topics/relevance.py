@@ -17,10 +17,8 @@ from scipy.stats import rankdata
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
-from focused.judge.definition import Topic
-from focused.judge.feedback import Feedback
-from focused.judge.judge import Posterior, places, to_mark
-from focused.judge.relevance import Relevance
+from focused.judge.probability import Feedback, Posterior, places, to_mark
+from focused.judge.relevance import Relevance, Topic
 from focused.lab.archive import Archive
 from focused.lab.evaluate import Label
 from focused.pages import Content

@@ -74,7 +74,7 @@ def test_nothing_to_draw_is_a_sentence() -> None:
 def test_a_second_axis_stands_at_the_right() -> None:
     series = [
         Series("a", DAYS, [1, 2], NEW),
-        Series("b", DAYS, [5, 6], UPDATED, line=True, second=True),
+        Series("b", DAYS, [5, 6], UPDATED, line=True, second_axis=True),
     ]
     drawn = chart("c", "Title", series, x="", y="requests", y2="MB").figure
     assert (

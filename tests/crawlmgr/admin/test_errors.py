@@ -69,7 +69,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Exception
         def raising(*_args: Any, **_more: Any) -> Any:
             raise make()
 
-        monkeypatch.setattr("crawlmgr.runs.run_reads.listed", raising)
+        monkeypatch.setattr("crawlmgr.runs.run_reads.for_lists", raising)
         monkeypatch.setattr("crawlmgr.workers.nodes.status", raising)
 
     return fail

@@ -108,7 +108,11 @@ def test_what_cannot_be_read_is_counted_and_no_page(
     assert (status, file["pages"], len(file["skipped"])) == (3, 2, 2)
     assert "compress" in file["skipped"][0]["reason"]
     large = Page.objects.get(url="http://h.example/2")
-    assert (large.failure, large.cut, large.received_bytes) == ("too_large", "body", PAGE_BYTES)
+    assert (large.failure, large.truncated, large.received_bytes) == (
+        "too_large",
+        "body",
+        PAGE_BYTES,
+    )
     record = archive.read_page(large)
     assert record is not None and record.field("WARC-Truncated") == "length"
     assert record.field("WARC-Block-Digest") == ""

@@ -112,7 +112,7 @@ def test_a_moved_file_reads_as_before(road: Road, tmp_path: Path) -> None:
     assert offload.waiting() and offload.move(NOW) == offload.Moved(1, len(raw), 0, "")
     file.refresh_from_db()
     assert (
-        file.place.endswith(f"/{file.name}")
+        file.object_url.endswith(f"/{file.name}")
         and file.bytes == len(raw)
         and not path.exists()
         and not offload.waiting()
@@ -149,8 +149,8 @@ def test_who_read_the_row_before_the_move_finds_the_file(road: Road) -> None:
     record = archive.read_page(page)
     assert record is not None and record.payload[:2] == b"0 "
     assert warc_files.size(file) == WarcFile.objects.get().bytes
-    WarcFile.objects.update(place="")  # as seen by a transaction that began before the move
-    file.place = ""
+    WarcFile.objects.update(object_url="")  # as seen by a transaction that began before the move
+    file.object_url = ""
     assert warc_files.size(file) == WarcFile.objects.get().bytes
 
 
@@ -160,8 +160,8 @@ def test_a_store_that_fails_loses_nothing(road: Road, fault: str) -> None:
     path, before = warc_files.path_of(file), _bodies()
     road.fault, road.most = fault, 20_000 if fault == "cuts request" else 30
     done = offload.move(NOW)
-    assert road.met and done.moved == 0 and done.trouble
-    assert path.exists() and WarcFile.objects.get().place == "" and _bodies() == before
+    assert road.met and done.moved == 0 and done.error
+    assert path.exists() and WarcFile.objects.get().object_url == "" and _bodies() == before
     assert Event.objects.get().code == "store_away"
     offload.move(NOW)
     assert Event.objects.count() == 1, "told once in a while"
@@ -180,7 +180,7 @@ def test_a_file_of_many_parts_is_there_when_its_last_part_is(
     object_store._transfer.cache_clear()
     try:
         road.fault, road.most = "cuts request", 4_000_000
-        assert offload.move(NOW).trouble
+        assert offload.move(NOW).error
         road.fault = ""
         assert (
             object_store.size(object_store.address_for(file.name)) is None
@@ -227,7 +227,7 @@ def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.Monk
     monkeypatch.setattr(object_store, "put", killed_after)
     with pytest.raises(SystemExit):
         offload.move(NOW)
-    assert path.exists() and WarcFile.objects.get().place == ""
+    assert path.exists() and WarcFile.objects.get().object_url == ""
     monkeypatch.setattr(object_store, "put", put)
 
     def killed(self: Path, missing_ok: bool = False) -> None:
@@ -237,7 +237,7 @@ def test_a_move_that_was_killed_is_repeated(road: Road, monkeypatch: pytest.Monk
     with pytest.raises(SystemExit):
         offload.move(NOW)
     monkeypatch.setattr(Path, "unlink", unlink)
-    assert path.exists() and WarcFile.objects.get().place and offload.waiting()
+    assert path.exists() and WarcFile.objects.get().object_url and offload.waiting()
     assert offload.move(NOW).moved == 0 and not path.exists() and not offload.waiting()
     assert _bodies() == before and archive.check()["ok"]
 
@@ -267,7 +267,7 @@ def test_what_does_not_match_its_index_or_is_being_written_stays(
     assert offload.move(NOW).moved == 1
     left = WarcFile.objects.exclude(pk=damaged.pk).get()
     assert (
-        left.place
+        left.object_url
         and left.closed == NOW
         and left.records == 1 + 2
         and archive.check_one(left) == (3, "", ())
@@ -291,7 +291,7 @@ def test_a_backup_of_a_store_fills_an_empty_machine(
     settings.ARCHIVE_STORE = ""
     backup_file.restore(target, lambda name: None)
     assert (
-        WarcFile.objects.get().place == ""
+        WarcFile.objects.get().object_url == ""
         and list(Page.objects.order_by("pk").values_list(*columns)) == rows
     )
     road.fault = "refuses"
@@ -301,7 +301,7 @@ def test_a_backup_of_a_store_fills_an_empty_machine(
 def test_pruning_deletes_the_object_when_the_store_answers(road: Road, settings: Any) -> None:
     _written()
     offload.move(NOW)
-    place, settings.KEEP_DAYS = WarcFile.objects.get().place, {"archive": 30}
+    place, settings.KEEP_DAYS = WarcFile.objects.get().object_url, {"archive": 30}
     Run.objects.update(state="finished")
     road.fault = "refuses"
     assert (
@@ -320,7 +320,7 @@ def test_a_tick_has_files_moved_by_the_node_that_has_them(road: Road, settings: 
     tasks.tick("north")
     tasks.tick("north")
     assert [row.key for row in files.all()] == ["crawl/files/north"]
-    assert tasks.move_archive("north") == 1 and WarcFile.objects.get().place
+    assert tasks.move_archive("north") == 1 and WarcFile.objects.get().object_url
     queue.forget_node("north", "crawl")
     tasks.tick("north")
     assert not files.exists()
@@ -338,6 +338,6 @@ def test_the_command(road: Road, settings: Any, capsys: pytest.CaptureFixture[st
 def test_what_lies_in_the_store_is_gzip_that_others_read(road: Road) -> None:
     file = _written(count=1)
     offload.move(NOW)
-    data = object_store.piece(WarcFile.objects.get().place, 0, WarcFile.objects.get().bytes)
+    data = object_store.piece(WarcFile.objects.get().object_url, 0, WarcFile.objects.get().bytes)
     assert data is not None and gzip.GzipFile(fileobj=BytesIO(data)).read().startswith(b"WARC/1.1")
-    assert object_store.piece(WarcFile.objects.get().place, 0, file.bytes + 10**9) is None
+    assert object_store.piece(WarcFile.objects.get().object_url, 0, file.bytes + 10**9) is None

@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 
 from crawlmgr.demo.topic_web import CLUSTER_PAGES, CLUSTERS, SEEDED, TopicWeb
-from focused.judge.definition import Topic
-from focused.judge.relevance import Relevance
+from focused.judge.relevance import Relevance, Topic
 
 BASE = "http://127.0.0.1:9/"
 BEES = CLUSTERS * CLUSTER_PAGES

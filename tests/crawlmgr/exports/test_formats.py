@@ -204,7 +204,7 @@ def test_every_table_is_written_in_every_format_with_a_manifest_that_holds(
     for name, table in exports.tables().items():
         path = tmp_path / f"{name}.{fmt}"
         manifest = exports.write_file(name, path, fmt=fmt, chosen=exports.Filter(), now=NOW)
-        assert set(table.kinds) <= set(table.header(exports.Filter())), name
+        assert set(table.column_types) <= set(table.header(exports.Filter())), name
         assert manifest["rows"] == len(list(table.under(manifest["columns"], exports.Filter())))
         assert json.loads(path.with_name(path.name + ".manifest.json").read_text()) == manifest
         assert manifest["bytes"] == path.stat().st_size

@@ -75,7 +75,9 @@ def test_memory_is_bounded_by_writing_the_fullest_first(
 def test_what_has_no_day_is_kept_under_the_name_that_readers_take_for_none(tmp_path: Path) -> None:
     manifest = exports.write("links", tmp_path / "none", chosen=exports.EVERYTHING, now=NOW)
     assert manifest["rows"] == 0 and manifest["files"] == []
-    key = exports._Lake(tmp_path, exports.tables()["posts"], exports.EVERYTHING)._key([None] * 20)
+    key = exports._PartitionedFolder(tmp_path, exports.tables()["posts"], exports.EVERYTHING)._key(
+        [None] * 20
+    )
     assert key == ("", "")
 
 
@@ -114,5 +116,5 @@ def test_every_table_with_a_site_has_its_columns() -> None:
     for table in divided.values():
         header = table.header(exports.EVERYTHING)
         assert table.site in header and (
-            not table.day or (table.day in header and table.kinds[table.day] == "time")
+            not table.day or (table.day in header and table.column_types[table.day] == "time")
         )

@@ -16,12 +16,12 @@ from django.conf import LazySettings
 from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.crawling import Stored
 from crawlmgr.frontier import hosts
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.frontier.in_flight_pool import HeldUp, InFlightPool
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
 from crawlmgr.runs import runs
+from crawlmgr.storing import Stored
 from crawlmgr.web.http.exchange import FetchRequest, FetchResponse
 from tests.clocks import ManualClock
 from tests.site.server import LocalSite, Reply, Request

@@ -236,7 +236,7 @@ def test_a_web_server_is_not_blamed_for_a_database_that_does_not_answer(
     watch.started(web)
     told = []
     for now in range(0, 200, 5):
-        watch.told = "away" if now < 100 else ""
+        watch.last_problem = "away" if now < 100 else ""
         told.append((now, watch.tick(web)))
     first = next(at for at, why in told if why)
     assert first == 100 + settings.STALL_SECONDS and watch.tick(web) == "stopped answering"

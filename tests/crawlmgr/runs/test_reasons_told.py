@@ -27,7 +27,7 @@ from crawlmgr import engine
 from crawlmgr.access import tokens
 from crawlmgr.archive import archive
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import errors
+from crawlmgr.database import sql
 from crawlmgr.management import foreground, supervision
 from crawlmgr.models import Hold, Host, Run, RunState, Url, UrlState
 from crawlmgr.runs import runs, slices
@@ -261,7 +261,7 @@ def test_a_supervisor_tells_the_same_problem_of_the_database_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     watch = object.__new__(supervision._Watch)
-    watch.told = ""
+    watch.last_problem = ""
     for error in (IO, IO, sqlite_error(sqlite3.SQLITE_BUSY, "database is locked"), IO):
         watch._away(error)
     told = [one.getMessage().rpartition(": ")[2] for one in caplog.records]
@@ -320,7 +320,7 @@ def test_a_lock_inside_a_transaction_is_not_waited_for() -> None:
     if connection.vendor != "sqlite":
         pytest.skip("of SQLite")
     with pytest.raises(OperationalError), transaction.atomic():
-        errors.patiently(locked, "SELECT 1", (), False, {})
+        sql.patiently(locked, "SELECT 1", (), False, {})
     assert len(calls) == 1
 
 

@@ -71,7 +71,7 @@ def test_what_is_at_work_comes_from_its_own_index(work: Any, known: bool) -> Non
     ("states", "kind"), [(("failed",), ""), ((), "topic"), (("failed",), "topic")]
 )
 def test_lists_of_one_state_or_kind_walk_an_index(states: tuple[str, ...], kind: str) -> None:
-    rows = run_reads.listed().filter(kind=kind) if kind else run_reads.listed()
+    rows = run_reads.for_lists().filter(kind=kind) if kind else run_reads.for_lists()
     found = plans(lambda: fetch_page(run_reads.in_states(rows, states) if states else rows))
     assert found and all("USING INDEX run_recent" in plan for plan in found), found
 

@@ -15,7 +15,7 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 
 from crawlmgr import engine, jobs
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.database import errors as trouble
+from crawlmgr.database import sql as trouble
 from crawlmgr.frontier.frontier import NewUrl
 from crawlmgr.models import Event, Run, RunState
 from crawlmgr.runs import runs, slices

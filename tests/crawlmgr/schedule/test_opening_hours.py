@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlmgr.schedule import opening_hours
-from crawlmgr.schedule.opening_hours import Window
+from crawlmgr.schedule.opening_hours import OpeningHours
 
 SHANGHAI, BERLIN, UTC_ZONE = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
 MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(
     lambda at: at.replace(microsecond=0)
 )
 WINDOWS = st.builds(
-    Window,
+    OpeningHours,
     st.integers(0, 1439),
     st.integers(1, 1440),
     st.frozensets(st.integers(0, 6), min_size=1),
@@ -26,7 +26,7 @@ WINDOWS = st.builds(
 )
 
 
-def _window(text: str, zone: ZoneInfo = UTC_ZONE) -> Window:
+def _window(text: str, zone: ZoneInfo = UTC_ZONE) -> OpeningHours:
     found = opening_hours.parse(text, zone)
     assert found is not None
     return found
@@ -85,7 +85,9 @@ def test_a_window_that_the_clock_leaps_over_is_passed_over() -> None:
 
 
 @given(WINDOWS, MOMENTS)
-def test_the_next_moment_is_inside_and_none_before_it_is(window: Window, moment: datetime) -> None:
+def test_the_next_moment_is_inside_and_none_before_it_is(
+    window: OpeningHours, moment: datetime
+) -> None:
     allowed = opening_hours.next_allowed(window, moment)
     assert allowed >= moment and opening_hours.is_open(window, allowed)
     if allowed > moment:
@@ -94,12 +96,14 @@ def test_the_next_moment_is_inside_and_none_before_it_is(window: Window, moment:
 
 
 @given(WINDOWS, MOMENTS)
-def test_the_text_says_the_whole_window(window: Window, moment: datetime) -> None:
+def test_the_text_says_the_whole_window(window: OpeningHours, moment: datetime) -> None:
     assert opening_hours.parse(window.text, window.zone) == window
 
 
 @given(WINDOWS, MOMENTS)
-def test_the_open_parts_of_a_span_are_what_is_open_in_it(window: Window, moment: datetime) -> None:
+def test_the_open_parts_of_a_span_are_what_is_open_in_it(
+    window: OpeningHours, moment: datetime
+) -> None:
     until = moment + timedelta(days=3)
     parts = opening_hours.between(window, moment, until)
     assert all(moment <= first < last <= until for first, last in parts)

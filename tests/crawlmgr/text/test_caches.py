@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from crawlmgr.text import caches
+from crawlmgr.database import caches
 from forums.reading.values import count
 from tests.serving import ROOT
 
 pytestmark = pytest.mark.once
 
 SCRIPT = """
-from crawlmgr.text import caches
+from crawlmgr.database import caches
 from crawlmgr.web import url
 from forums.reading import addresses, values
 

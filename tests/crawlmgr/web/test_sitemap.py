@@ -121,10 +121,10 @@ def test_a_broken_file_gives_what_stood_before() -> None:
     for end in range(len(whole) // 2, len(whole) // 2 + 60):
         found = parse_sitemap(whole[:end], URL)
         expected = [f"http://forum.example/{n}" for n in range(whole[:end].count(b"</url>"))]
-        assert found.kind == "urlset" and found.cut and urls(found) == expected
+        assert found.kind == "urlset" and found.truncated and urls(found) == expected
     packed = parse_sitemap(gzip.compress(whole)[:-200], URL)
     assert (
-        packed.cut
+        packed.truncated
         and len(packed.entries) > 100
         and set(urls(packed)) < {f"http://forum.example/{n}" for n in range(500)}
     )
@@ -149,7 +149,10 @@ def test_slips_of_those_who_write_sitemaps() -> None:
             "http://forum.example/2",
         ]
     open_end = parse_sitemap(b"<urlset><url><loc>/1</loc></url><url><loc>/2</loc></url>", URL)
-    assert urls(open_end) == ["http://forum.example/1", "http://forum.example/2"] and open_end.cut
+    assert (
+        urls(open_end) == ["http://forum.example/1", "http://forum.example/2"]
+        and open_end.truncated
+    )
 
 
 def test_no_more_entries_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +161,8 @@ def test_no_more_entries_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
         b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % n for n in range(11)) + b"</urlset>"
     )
     found = parse_sitemap(body, URL)
-    assert len(found.entries) == 10 and found.cut
-    assert not parse_sitemap(body.replace(b"<url><loc>/10</loc></url>", b""), URL).cut
+    assert len(found.entries) == 10 and found.truncated
+    assert not parse_sitemap(body.replace(b"<url><loc>/10</loc></url>", b""), URL).truncated
 
 
 def test_hostile_files_end_soon() -> None:
@@ -284,7 +287,7 @@ DECLARED = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 def test_nothing_is_lost_to_bytes_that_xml_does_not_allow(body: bytes) -> None:
     found = parse_sitemap(body, "http://a.example/sitemap.xml")
     assert [entry.url for entry in found.entries] == ["http://a.example/1", "http://a.example/n"]
-    assert not found.cut
+    assert not found.truncated
 
 
 def test_an_address_in_another_encoding_is_read() -> None:

@@ -166,7 +166,7 @@ def test_the_redirects_on_the_way_are_written_too(tmp_path: Path) -> None:
             request_headers=(("Host", "forum.example"),),
             address="192.0.2.7",
             fetched_at=NOW,
-            cut=cut,
+            truncated=cut,
         )
         for name, cut in (("a", None), ("b", "body"))
     )
@@ -243,7 +243,7 @@ def test_what_the_web_says_begins_no_header_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_cut_body_is_said_to_be_cut(tmp_path: Path, failure: Failure, reason: str) -> None:
-    path, [[answer, _]] = write(tmp_path, response(b"half", failure=failure, cut="body"))
+    path, [[answer, _]] = write(tmp_path, response(b"half", failure=failure, truncated="body"))
     assert read_record(path, answer.offset).field("WARC-Truncated") == reason
 
 

@@ -292,7 +292,7 @@ def test_a_record_is_bounded_in_memory(tmp_path: Path, kind: str) -> None:
     del block
     tracemalloc.start()
     try:
-        lengths = [(len(one.block), one.cut) for one in Reading(path)]
+        lengths = [(len(one.block), one.bytes_left_out) for one in Reading(path)]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -323,7 +323,7 @@ def test_compressed_bytes_are_never_text(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x.warc"
     path.write_bytes(record(1, block))
     [found] = Reading(path)
-    assert found.payload == wanted and bool(found.trouble) is not bool(wanted)
+    assert found.payload == wanted and bool(found.problem) is not bool(wanted)
     assert found.text == wanted.decode()
 
 

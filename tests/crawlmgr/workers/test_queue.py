@@ -20,7 +20,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.database import errors
+from crawlmgr.database import sql
 from crawlmgr.workers import queue, queue_rows
 
 pytestmark = pytest.mark.django_db
@@ -208,7 +208,7 @@ def test_nodes_that_start_together_make_each_schedule_once() -> None:
             ready.wait(60)
             # Threads share the tests' in-memory database, where a locked table raises an error at
             # once instead of a wait.
-            errors.calmly(queue.make_schedules, SYSTEM)
+            sql.calmly(queue.make_schedules, SYSTEM)
         except Exception as error:
             failures.append(error)
         finally:

@@ -12,7 +12,7 @@ from deepweb.answers.totals import (
     learn_no_result_pages,
     nonsense_word,
 )
-from deepweb.forms.classifier import Verdict
+from deepweb.forms.classifier import Classification
 from deepweb.forms.templates import (
     choices_of,
     inputs_of,
@@ -165,7 +165,7 @@ def test_a_form_sends_what_a_browser_would():
 
 
 def verdict(kind=FormType.SEARCH, confidence=0.99):
-    return Verdict(kind, confidence, kind is FormType.SEARCH, {})
+    return Classification(kind, confidence, kind is FormType.SEARCH, {})
 
 
 @pytest.mark.parametrize(

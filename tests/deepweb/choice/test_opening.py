@@ -9,9 +9,9 @@ from deepweb.answers.retrieved import Choice, Retrieved, Term
 from deepweb.choice.opening import LONE_CHOICES, lone_choice, words_of_records
 from deepweb.choice.required import IN_VAIN, Parts, parts_of
 from deepweb.choice.slots import Slot
-from deepweb.choice.ways import FillPlan, filter_way, forget_what_was_shown, ways_of
 from deepweb.choice.words import FreshPolicy
 from deepweb.form_roles import with_roles
+from deepweb.harvest_session import FillPlan, filter_way, forget_what_was_shown, ways_of
 from deepweb.search_forms import read_forms
 
 SLOTS = [

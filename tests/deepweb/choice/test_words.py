@@ -109,7 +109,8 @@ def test_paper_rounds_filters_and_stop_rules_by_hand():
     )
     assert {term.value for term in found} == set("abcdef")
     weight = {
-        term.value: seen.frequency[seen.place(term)] * np.log(10 / seen.frequency[seen.place(term)])
+        term.value: seen.frequency[seen.index_of(term)]
+        * np.log(10 / seen.frequency[seen.index_of(term)])
         for term in found
     }
     assert [term.value for term in found] == sorted(weight, key=lambda word: -weight[word])
@@ -218,7 +219,7 @@ def test_refinement_splits_a_cut_answer_and_pairs_reach_what_single_words_cannot
     query, share = refinement(seen, 0)
     assert query[0] == Term(BOX, "w0") and 0 < share < 1
     inside = np.mean(
-        [seen.place(query[1]) in seen.terms_at(int(record)) for record in seen.answers[0]]
+        [seen.index_of(query[1]) in seen.terms_at(int(record)) for record in seen.answers[0]]
     )
     assert share == pytest.approx(inside)
     seen.add(Choice(query), database.ask(query)[0])

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from deepweb.form_roles import asks_for_something_else, with_roles
 from deepweb.forms.classifier import (
+    Classification,
     ModelError,
-    Verdict,
     can_be_asked,
     classify_html,
     counts,
@@ -263,7 +263,7 @@ def test_labelled_forms_of_unseen_domains_meet_the_bar_and_no_other_form_is_sent
         for example, (kind, sure) in zip(known, told, strict=True)
         if refusal(
             with_roles(example.form),
-            Verdict(kind, sure, kind == "search" and can_be_asked(example.form), {}),
+            Classification(kind, sure, kind == "search" and can_be_asked(example.form), {}),
             False,
         )
         is None

@@ -58,7 +58,7 @@ def sized(
     policy = FreshPolicy(database.limit, database.refused)
     seeds = seeds or middling_terms(database, rng, 5)
     seen, _ = harvest(database, policy, queries, seeds)
-    scales = policy.scales(seen)[seen.kinds]
+    scales = policy.scales(seen)[seen.kind_numbers]
     plan = plan_probes(seen, scales, database.limit, rng, probes)
     answers = []
     for term in plan.drawn:

@@ -149,11 +149,11 @@ def test_memory_stays_bounded(bad: LocalSite, fetcher: Fetcher, path: str) -> No
 
 def test_what_had_arrived_is_kept(bad: LocalSite, fetcher: Fetcher) -> None:
     cut = get(fetcher, bad.url("/bad/truncated"))
-    assert (cut.status, cut.body, cut.cut) == (200, b"<p>the first half</p>", "body")
+    assert (cut.status, cut.body, cut.truncated) == (200, b"<p>the first half</p>", "body")
     chunks = get(fetcher, bad.url("/bad/truncated-chunks"))
-    assert chunks.body.startswith(b"<p>first chunk</p>") and chunks.cut == "body"
+    assert chunks.body.startswith(b"<p>first chunk</p>") and chunks.truncated == "body"
     large = get(fetcher, bad.url("/bad/endless-body"))
-    assert len(large.body) == SETTINGS.max_body_bytes and large.cut == "body"
+    assert len(large.body) == SETTINGS.max_body_bytes and large.truncated == "body"
     zipped = get(fetcher, bad.url("/bad/gzip-truncated"))
     assert zipped.body.startswith(b"<p>text</p>") and len(zipped.raw_body) == 60
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deepweb.forms.classifier import Verdict
+from deepweb.forms.classifier import Classification
 from deepweb.forms.types import FormType
 from deepweb.search_forms import read_forms
 from deepweb.submission import fill, refusal
@@ -140,7 +140,9 @@ def test_another_button_sends_to_its_own_address_and_else_to_that_of_the_form() 
 
 def test_a_form_whose_first_button_posts_needs_consent_as_one_that_posts() -> None:
     form = read_forms(f"<form action=/a>{BOX}<button formmethod=post>Go</button></form>", PAGE)[0]
-    assert refusal(form, Verdict(FormType.SEARCH, 0.99, True, {}), False) == "post_not_released"
+    assert (
+        refusal(form, Classification(FormType.SEARCH, 0.99, True, {}), False) == "post_not_released"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forums.plans.plan_state import _below
 from forums.schedule.adaptive import AdaptiveLoop, LoopSources, Source
-from forums.schedule.loop_values import Covers, Figures
+from forums.schedule.loop_values import Figures, RowCoverage
 from forums.schedule.overview import Overview
 from forums.schedule.pacing import Budget
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
@@ -65,8 +65,10 @@ def test_what_a_visit_does_not_find_waits_on_the_boards_below():
     assert overview.known.tolist() == pytest.approx([0.0, 0.0, 1.0, 0.0])
     assert overview.known_hours(NOW + 3 * HOUR)[2] == pytest.approx(2.0), "since it was posted"
     visit(overview, 2, [NOW + HOUR], [1.0], NOW + 4 * HOUR)
-    assert not overview.known.any() and not overview.wrong.any() and not overview.told.any()
-    assert not overview.covers.apart.any() and overview.lag_hours[0] == 0.0
+    assert (
+        not overview.known.any() and not overview.wrong.any() and not overview.reported_posts.any()
+    )
+    assert not overview.coverage.apart.any() and overview.lag_hours[0] == 0.0
 
 
 def test_what_a_visit_finds_is_awaited_nowhere_else():
@@ -79,7 +81,7 @@ def test_what_a_visit_finds_is_awaited_nowhere_else():
     again = overview.read(
         0, figures([10, 10], [102, 100], [NOW + HOUR] * 2), NOW + 4 * HOUR, WAITING
     )
-    assert not len(again.board) and not overview.told.any()
+    assert not len(again.board) and not overview.reported_posts.any()
 
 
 def test_a_visit_of_all_boards_at_once_is_one_comparison():
@@ -110,14 +112,14 @@ def test_a_row_that_does_not_count_the_boards_below_is_found_out_and_taken_back(
         now += 5 * HOUR
         overview.read(0, figures([10, 10], [100, 100], [NOW] * 2), now, WAITING)
         visit(overview, 2, [now - 3 * HOUR, now - 2 * HOUR], [0.5, 0.5], now + HOUR)
-        assert overview.covers.counted().tolist() == [True, turn < 2, True, True]
+        assert overview.coverage.counted().tolist() == [True, turn < 2, True, True]
     assert not overview.wrong.any() and overview.lag_hours[0] == 0.0 and overview.doubts()[2] == 1.0
     before = overview.look[2]
     overview.read(0, figures([10, 10], [101, 100], [now + HOUR] * 2), now + 2 * HOUR, WAITING)
     assert overview.known[2] == 0.0 and overview.look[2] == before
     for board in (3, 0):
         visit(overview, board, [], [], now + 3 * HOUR)
-    assert overview.covers.counted().all() and not overview.wrong.any(), (
+    assert overview.coverage.counted().all() and not overview.wrong.any(), (
         "it counts something that its own board has not brought"
     )
 
@@ -199,7 +201,7 @@ def test_an_honest_row_loses_no_post_and_is_never_doubted(posts, steps):
         assert overview.known.sum() == pytest.approx(waits, abs=1e-6)
     assert (
         not overview.wrong.any()
-        and not overview.covers.apart.any()
+        and not overview.coverage.apart.any()
         and overview.lag_hours[0] == 0.0
     )
 
@@ -251,19 +253,19 @@ def test_boards_below_are_those_of_the_nearest_row_above():
 
 
 def test_rows_keep_their_order_whatever_is_below_them():
-    covers = Covers(
+    coverage = RowCoverage(
         [
             Source(np.array([5, 1]), hidden=np.array([7, 8]), row=np.array([1, 0])),
             Source(np.array([2])),
         ]
     )
     assert (
-        covers.board.tolist() == [5, 8, 1, 7, 2]
-        and covers.row.tolist() == [0, 0, 1, 1, 2]
-        and covers.own.tolist() == [0, 2, 4]
+        coverage.board.tolist() == [5, 8, 1, 7, 2]
+        and coverage.row.tolist() == [0, 0, 1, 1, 2]
+        and coverage.own.tolist() == [0, 2, 4]
     )
-    assert covers.of(slice(1, 3)) == slice(2, 5)
-    assert covers.total(slice(0, 2), np.arange(9.0)).tolist() == [13.0, 8.0]
-    assert covers.shares(
+    assert coverage.of(slice(1, 3)) == slice(2, 5)
+    assert coverage.total(slice(0, 2), np.arange(9.0)).tolist() == [13.0, 8.0]
+    assert coverage.shares(
         np.array([0, 1, 4]), np.array([0, 0, 0, 0, 0, 3.0, 0, 0, 1.0])
     ).tolist() == [0.75, 0.25, 1.0]
