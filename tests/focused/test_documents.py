@@ -242,8 +242,8 @@ def test_files_that_cannot_be_read_cost_no_page_and_their_shape_is_given_up(grap
         assert UNREAD_ANSWERS <= len(asked) < 9 and "/last.html" in site.paths()
         assert run.stopped_by == "frontier" and row.asked == row.pages == 2
         again = sessions._rebuilt(run, row, sessions.no_pulse)
-        assert again.scope.refusal(site.url("/disk-99.iso"), 1) == "unread_type"
-        assert again.requests == 2 + len(asked) and again.asked == 2
+        assert again.parameters.scope.refusal(site.url("/disk-99.iso"), 1) == "unread_type"
+        assert again.progress.requests == 2 + len(asked) and again.progress.asked == 2
 
 
 @db
