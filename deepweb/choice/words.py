@@ -212,11 +212,22 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Returns the expected number of new records in answers truncated at `cut`; arrays are indexed
-    by query. `known`: number of seen records that match. `unseen`: expected number of unseen ones;
-    these are gamma-distributed with shape `counts` / 2 (default: `known` / 2), at least 1. `mixed`:
-    as in `Yield`. `first`: number of known records among the first `cut` in the site's order
-    (default: all)."""
+    """Returns the expected number of new records in answers that are truncated.
+
+    Parameters
+    ----------
+    known : (queries,), number of seen records that match.
+    unseen : (queries,), expected number of unseen ones; they are gamma-distributed with shape
+        `counts` / 2, at least 1.
+    cut : number of records at which answers are truncated.
+    mixed : in [0, 1], as in `Yield`.
+    first : (queries,), known records among the first `cut` in the site's order; None: all.
+    counts : (queries,), on which the shape depends; None: `known`.
+
+    Returns
+    -------
+    brought : (queries,), expected number of new records.
+    """
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:
@@ -255,8 +266,18 @@ _REFINED = 20
 
 
 def unasked(seen: Retrieved, refused: Iterable[Term]) -> np.ndarray:
-    """Returns for each seen term, in the order of the arrays of `seen`, whether it may be queried
-    alone: it was not queried yet and is not in `refused`."""
+    """Tells which seen terms may be queried alone.
+
+    Parameters
+    ----------
+    seen : the answers so far.
+    refused : terms that may not be queried.
+
+    Returns
+    -------
+    free : (terms,), in the order of the arrays of `seen`: the term was not queried yet and is not
+        in `refused`.
+    """
     free = np.ones(len(seen.frequency), dtype=bool)
     free[seen.asked_terms()] = False
     for term in refused:

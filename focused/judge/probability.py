@@ -52,9 +52,16 @@ number of pages that the latter counts as."""
 
 
 def otsu_means(scores: Vector) -> tuple[float, float]:
-    """Divides at least two scores into two groups by the threshold that separates them best (Otsu's
-    method). Returns the mean of the lower group (taken for off-topic pages) and the mean of the
-    higher one (relevant pages).
+    """Divides scores into two groups by the threshold that separates them best (Otsu's method).
+
+    Parameters
+    ----------
+    scores : (n,), at least two.
+
+    Returns
+    -------
+    low, high : the mean of the lower group (taken for off-topic pages) and of the higher one
+        (relevant pages).
     """
     ordered = np.sort(scores)
     size = len(ordered)
@@ -365,9 +372,19 @@ _PRIOR = -PRECISION / 2 * ((_A - PRIOR[0]) ** 2 + (_B - PRIOR[1]) ** 2)
 
 
 def places(scores: Vector, ranked: Vector | None = None) -> Vector:
-    """Returns the place of each score among the scores `ranked` (None: among themselves), scaled to
-    [-SPREAD, SPREAD]; the middle one for equal scores.
+    """Returns the place of each score in a ranking.
 
+    Parameters
+    ----------
+    scores : (n,).
+    ranked : (m,), the scores among which the places are; None: among themselves.
+
+    Returns
+    -------
+    places : (n,), in [-SPREAD, SPREAD]; the middle one for equal scores.
+
+    Examples
+    --------
     >>> places(np.array([0.1, 0.7, 0.4])).tolist()
     [-2.0, 2.0, 0.0]
     """
@@ -412,14 +429,35 @@ class Posterior:
 
 
 def probability(at: Vector, a: Vector | float, b: Vector | float) -> Vector:
-    """Returns 1 / (1 + exp(-(a + b at))) of each place `at`."""
+    """Returns the probability that pages are on topic.
+
+    Parameters
+    ----------
+    at : places of the pages in the ranking (see `places`), of any shape.
+    a, b : constants of the logistic function, of a shape that fits.
+
+    Returns
+    -------
+    p : 1 / (1 + exp(-(a + b at))), in [0, 1].
+    """
     found: Vector = 1 / (1 + np.exp(-np.clip(a + b * at, -500, 500)))
     return found
 
 
 def to_mark(scores: Vector, marked: Collection[int], number: int) -> list[int]:
-    """Returns the numbers of up to `number` pages whose marks would tell most: one of each tenth of
-    the ranking that has no marked page, highest first, then of each twentieth and so on."""
+    """Chooses the pages whose marks would tell most: one of each tenth of the ranking that has no
+    marked page, highest first, then of each twentieth and so on.
+
+    Parameters
+    ----------
+    scores : (n,), by which the pages are ranked.
+    marked : indices of pages that are marked already.
+    number : most pages to choose.
+
+    Returns
+    -------
+    chosen : indices into `scores`.
+    """
     order = np.argsort(-scores, kind="stable")
     chosen: dict[int, None] = {}
     parts, left = LEAST_MARKS, len(order) - len(marked)

@@ -317,13 +317,25 @@ def transition(
     draw: float,
     pick: float,
 ) -> int:
-    """Chooses a link by the pseudo-random proportional rule, eq. (3) of the ant colony paper, and
-    returns its index. `pheromone` (tau) and `promise` (eta, here the link's score) are arrays
-    indexed by link.
+    """Chooses a link by the pseudo-random proportional rule.
 
     If `draw` <= `q0`, it is the link with the greatest tau^alpha * eta^beta; otherwise a link is
-    chosen with probability proportional to that product. `draw` and `pick` in [0, 1) are random
-    numbers; `pick` is only used in the second case.
+    chosen with probability proportional to that product.
+
+    Parameters
+    ----------
+    pheromone, promise : (links,), tau and eta (here the link's score), not negative.
+    q0 : in [0, 1], probability of taking the best link.
+    alpha, beta : exponents.
+    draw, pick : random numbers in [0, 1); `pick` is only used if `draw` > `q0`.
+
+    Returns
+    -------
+    index : of the chosen link.
+
+    References
+    ----------
+    Eq. (3) of the ant colony paper.
     """
     weights = pheromone**alpha * promise**beta
     if draw <= q0:

@@ -23,11 +23,22 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """Returns a Boolean array that tells for each row of `tests` whether its link enters the
-    library: if its distance to the nearest row of `seeds` (the reference points) is below the mean
-    of these distances for the rows of `library`.
+    """Tells which links enter the library: those nearer to the reference points than its members
+    are on average.
 
-    All rows are vectors of objectives, distances are Euclidean. Every link enters an empty library.
+    Parameters
+    ----------
+    tests, library, seeds : (m, objectives), (l, objectives) and (s, objectives): vectors of the
+        links to test, of the library's members and of the reference points.
+
+    Returns
+    -------
+    entered : (m,), True if the Euclidean distance to the nearest row of `seeds` is below the mean
+        of these distances for the rows of `library`. Every link enters an empty library.
+
+    References
+    ----------
+    The library of web space evolution (Liu, Li and Jiang 2019).
     """
     if len(library) == 0:
         return np.ones(len(tests), dtype=bool)

@@ -26,11 +26,22 @@ class Delays:
 def event_delays(
     board: Ints, times: Floats, visit_board: Ints, visit_times: Floats, horizon: float
 ) -> Delays:
-    """Returns how long each event waited, in hours: D = c - t, c: its board's first visit at or
-    after t. Eq. (1), (2) of the forum paper.
+    """Returns how long each event waited until a visit found it.
 
-    board, times: one entry per event; visit_board, visit_times: one entry per visit, in any order.
-    Times are in seconds on one clock. An event that no visit finds waits until `horizon`.
+    Parameters
+    ----------
+    board, times : (events,), board number and time of each event.
+    visit_board, visit_times : (visits,), board number and time of each visit, in any order.
+    horizon : time until which an event waits that no visit finds.
+        All times are in seconds on one clock.
+
+    Returns
+    -------
+    delays : D = c - t in hours, where c is the board's first visit at or after the event's time t.
+
+    References
+    ----------
+    Eq. (1), (2) of the forum paper.
     """
     hours = waited_hours(np.asarray(times, dtype=float), horizon)
     found = np.zeros(len(times), dtype=bool)
@@ -71,11 +82,22 @@ class DelaySummary:
 def summarise(
     delays: Delays, weights: Floats, days: float, target_hours: float = 1.0
 ) -> DelaySummary:
-    """Summarises delays by eq. (3) and (4) of the forum paper: total = sum of weight * delay.
+    """Summarises delays: total = sum of weight * delay.
 
-    weights: one per event, W_i (its board's importance) for a new thread and theta * W_i for a
-    reply. days: length of the period, by which the total is divided. target_hours: delay up to
-    which found events count in `share_within_target`.
+    Parameters
+    ----------
+    delays : waiting times of the events in hours.
+    weights : (events,), W_i (its board's importance) for a new thread, theta * W_i for a reply.
+    days : length of the period in days, above 0, by which the total is divided.
+    target_hours : delay up to which found events count in `share_within_target`.
+
+    Returns
+    -------
+    summary : the figures; total in weighted event-hours a day.
+
+    References
+    ----------
+    Eq. (3), (4) of the forum paper.
     """
     if not len(delays.hours):
         return DelaySummary(0, 0.0, None, None, None, None, 0)
@@ -93,9 +115,18 @@ def summarise(
 
 
 def daily_totals(delays: Delays, times: Floats, weights: Floats, start: float, days: int) -> Floats:
-    """Returns weighted event-hours by the day on which the event arrived, shape (days,); days are
-    counted from `start` (epoch seconds). Events before the first day are added to the first, events
-    after the last day to the last.
+    """Returns the waiting of the events by the day on which they arrived.
+
+    Parameters
+    ----------
+    delays : waiting times of the events in hours.
+    times, weights : (events,), epoch seconds of arrival, and weight of each event.
+    start : epoch seconds at which the first day begins.
+    days : number of days. Events before the first are added to it, later ones to the last.
+
+    Returns
+    -------
+    totals : (days,), weighted event-hours.
     """
     day = np.clip(((times - start) // DAY_SECONDS).astype(np.int64), 0, days - 1)
     return np.bincount(day, weights * delays.hours, days).astype(float)
@@ -131,11 +162,19 @@ class Items:
 def with_equal_visits(
     items: Items, boards: int, visits_per_day: float, start: float, end: float
 ) -> Floats:
-    """Returns the hours that each item would have waited if the boards had been visited in turn at
-    equal intervals (policy `era` at any cost), (n,).
+    """Returns how long each item would have waited if the boards had been visited in turn at equal
+    intervals (policy `era` at any cost).
 
-    visits_per_day: of all boards, > 0. start, end: the period in epoch seconds; the visits go on
-    for one turn after it.
+    Parameters
+    ----------
+    items : the posts of the period.
+    boards : number of boards.
+    visits_per_day : visits of all boards together, above 0.
+    start, end : the period in epoch seconds; the visits go on for one turn after it.
+
+    Returns
+    -------
+    hours : (items,), hours from each item's time to the next visit of its board.
     """
     gap = DAY_SECONDS / visits_per_day
     count = math.ceil((end - start) / gap) + boards + 1
@@ -154,10 +193,17 @@ def summary(items: Items, hours: Floats, days: float, target_hours: float) -> De
 
 
 def means(group: Ints, hours: Floats, weights: Floats, count: int) -> list[float | None]:
-    """Returns the weighted mean waiting time of each group 0 … count - 1, in hours; None for a
-    group without items.
+    """Returns the weighted mean waiting time of each group.
 
-    group: the group number of each item.
+    Parameters
+    ----------
+    group : (items,), group number of each item, in 0 … count - 1.
+    hours, weights : (items,), waiting time in hours, and weight.
+    count : number of groups.
+
+    Returns
+    -------
+    means : hours for each group; None for one without items.
     """
     total = np.bincount(group, weights, count)
     waited = np.bincount(group, weights * hours, count)

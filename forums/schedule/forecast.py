@@ -73,11 +73,17 @@ class Modes:
 
 
 def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) -> Floats:
-    """Returns the expected weighted events within `elapsed` operational hours, (m,): N(u) = B u +
-    sum_j g_j (1 - exp(-d_j u)) / d_j, at least 0.
+    """Returns the expected weighted events within some time from now.
 
-    level: (m,), the boards' mean rates B; amplitudes g and decay d: (m, K), from `Modes`; elapsed:
-    (m,), u.
+    Parameters
+    ----------
+    level : (m,), the boards' mean rates B, weighted events per operational hour.
+    amplitudes, decay : (m, K), g and d, from `Modes`; d in 1 / operational hour, above 0.
+    elapsed : (m,), u, operational hours from now.
+
+    Returns
+    -------
+    mass : (m,), N(u) = B u + sum_j g_j (1 - exp(-d_j u)) / d_j, at least 0.
     """
     grown = -np.expm1(-decay * elapsed[:, None]) / decay
     mass: Floats = np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
@@ -92,12 +98,19 @@ def state_after(
     weights: Floats,
     span: Floats,
 ) -> Floats:
-    """Returns the state X of each board, (n, K): at the start of the history, `span` (n,)
-    operational hours ago, it equals the board's mean rate B (`level`, (n,)); then it decays
-    exponentially and is raised by each event.
+    """Returns the state X of each board: at the start of the history it equals the board's mean
+    rate; then it decays exponentially and is raised by each event.
 
-    taus_hours: K time constants of the decay. board, age (operational hours ago) and weights: one
-    entry per event.
+    Parameters
+    ----------
+    taus_hours : K time constants of the decay, operational hours.
+    level : (n,), the boards' mean rates B, weighted events per operational hour.
+    board, age, weights : (events,), board number, operational hours ago, and weight.
+    span : (n,), operational hours since the board's history began.
+
+    Returns
+    -------
+    state : (n, K), X_k = B exp(-span / tau_k) + sum of weight / tau_k * exp(-age / tau_k).
     """
     taus = np.array(taus_hours)
     state: Floats = level[:, None] * np.exp(-span[:, None] / taus)
@@ -116,13 +129,22 @@ def fit(
     stop: Floats,
 ) -> Kernel:
     """Fits the parameters b and a_k of `Kernel` to the events of a site by expectation
-    maximisation, beginning with `kernel`. Returns the fitted kernel, with b + sum a = 1; `kernel`
-    itself if no event lies in the fitted interval.
+    maximisation. Each board is weighted with B^-1/2. Events in the same five-minute bin do not
+    affect each other.
 
-    level: (n,), the boards' mean rates B. board, clock (operational hours since the board's history
-    began) and weights: one entry per event. start, stop: (n,), on the same clock; the events in
-    [start, stop) are fitted, earlier ones only raise the rate. Each board is weighted with B^-1/2.
-    Events in the same five-minute bin do not affect each other.
+    Parameters
+    ----------
+    kernel : the kernel to begin with.
+    level : (n,), the boards' mean rates B, weighted events per operational hour.
+    board, clock, weights : (events,), board number, operational hours since the board's history
+        began, and weight.
+    start, stop : (n,), on the same clock; the events in [start, stop) are fitted, earlier ones
+        only raise the rate.
+
+    Returns
+    -------
+    kernel : the fitted kernel, with b + sum a = 1; `kernel` itself if no event lies in the fitted
+        interval.
     """
     order = np.lexsort((clock, board))
     board, clock, weights = board[order], clock[order], weights[order]

@@ -94,23 +94,47 @@ class DayProgramme:
 
 
 def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[Ints, Floats]:
-    """Returns the hours c_k = Q^-1((k - 1/2 + phase) / m) for visit k of m visits of a board, as
-    parallel arrays with an entry for each visit: board number, hour. Q(t) is the part of the
-    integral of the square root of the board's rate that lies before hour t, as a share of the whole
-    day's. phase is in [-1/2, 1/2]."""
+    """Returns visit hours by the closed form of the square-root law.
+
+    Parameters
+    ----------
+    rates : (n, bins), weighted events per hour of the day, not negative.
+    visits : (n,), visits a day of each board.
+    phase : in [-1/2, 1/2], shift of all visits in parts of the distance between two.
+
+    Returns
+    -------
+    board, hours : (visits,) each, board number and hour c_k = Q^-1((k - 1/2 + phase) / m) of
+        visit k of m visits of a board. Q(t) is the part of the integral of the square root of the
+        board's rate that lies before hour t, as a share of the whole day's.
+    """
     board, step = grid(visits)
     return board, quantiles(np.sqrt(rates), board, (step - 0.5 + phase) / visits[board])
 
 
 def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
-    """Improves visit hours by coordinate descent, in at most `sweeps` sweeps, and returns the new
-    hours: each visit is moved to the exact optimum between the visits before and after it. The
-    expected delay never rises.
+    """Improves visit hours by coordinate descent: each visit is moved to the exact optimum between
+    the visits before and after it. The expected delay never rises.
 
-    board and hours: one entry per visit, the visits of a board together and ascending. For a bin
-    that begins at b and has the rate f, the best hour between neighbouring visits p and n is (f n +
-    F(p) - F(b) + f b) / (2 f), clipped to the bin; F is the integral of the rate. All bins between
-    p and n are tried.
+    For a bin that begins at b and has the rate f, the best hour between neighbouring visits p and n
+    is (f n + F(p) - F(b) + f b) / (2 f), clipped to the bin; F is the integral of the rate. All
+    bins between p and n are tried.
+
+    Parameters
+    ----------
+    intensity : the boards' rates and their integrals.
+    board, hours : (visits,), board number, and hour in [0, 24); the visits of a board together and
+        ascending.
+    sweeps : most passes over all visits; it ends earlier when none moves.
+
+    Returns
+    -------
+    hours : (visits,), the new hours, in the same order.
+
+    References
+    ----------
+    The condition is that of eq. (9) of the forum paper, solved for one visit between its
+    neighbours, also across midnight.
     """
     hours = np.asarray(hours, dtype=float).copy()
     visits = np.bincount(board, minlength=len(intensity.rates))
@@ -242,8 +266,21 @@ def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) ->
 
 
 def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
-    """Returns the expected weighted event-hours a day of each board under a timetable, (n,);
-    infinite for a board with events and without visits."""
+    """Returns the expected delay of each board under a timetable.
+
+    Parameters
+    ----------
+    intensity : the boards' weighted rates, (n, bins) events per hour, and their integrals.
+    table : the timetable; it repeats after its days.
+
+    Returns
+    -------
+    cost : (n,), weighted event-hours a day; infinite for a board with events and without visits.
+
+    References
+    ----------
+    Eq. (8) of the forum paper, taken around the clock instead of from 0:00 to 24:00.
+    """
     cycle = table.days * DAY_HOURS
     clock = table.day * DAY_HOURS + table.hour
     order = np.lexsort((clock, table.board))
@@ -330,13 +367,21 @@ class Bound:
 
 
 def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
-    """Minimises delay + price * visits for one board whose events are known; returns (delay,
-    visits) of the minimum.
+    """Minimises delay + price * visits for one board whose events are known.
 
-    times: ascending, hours; visits are placed at events only. Let f[b] be the least cost of the
-    events 1..b with a visit at t_b, the time of event b: f[b] = price + min_a (f[a] + sum over
-    events a+1..b of weight (t_b - t)). As a function of t_b, each a gives a line with slope -W_a,
-    the sum of the weights of 1..a; t_b ascends, so one pass over a convex hull is enough, O(n).
+    Let f[b] be the least cost of the events 1..b with a visit at t_b, the time of event b:
+    f[b] = price + min_a (f[a] + sum over events a+1..b of weight (t_b - t)). As a function of t_b,
+    each a gives a line with slope -W_a, the sum of the weights of 1..a; t_b ascends, so one pass
+    over a convex hull is enough, O(n).
+
+    Parameters
+    ----------
+    times, weights : (events,), hours, ascending, and weights; visits are placed at events only.
+    price : weighted event-hours that a visit costs, at least 0.
+
+    Returns
+    -------
+    delay, visits : weighted event-hours and number of visits of the minimum.
     """
     weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
     moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
@@ -388,6 +433,15 @@ def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
     """Returns an approximation of the optimal timetable: the closed form of the square-root law,
     improved by two sweeps of `polish`. Its delay is within 1 % of that after all sweeps and 2 % of
     the exact optimum; it takes some 25 ms for 100 boards.
+
+    Parameters
+    ----------
+    rates : (n, bins), weighted events per hour of the day, not negative.
+    visits_per_day : visits of all boards together, at least 1.
+
+    Returns
+    -------
+    table : the timetable, with exactly `visits_per_day` visits on each of its days.
     """
     intensity = Intensity.of(rates)
 
@@ -405,8 +459,16 @@ def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
 
     With a price per visit, each board's delay + price * visits is minimised (`priced`); the sum of
     the minima - price * budget is a bound (Lagrange relaxation). Bisection finds the best price. If
-    it uses the budget exactly, the bound is the optimum. board, times (seconds, ascending) and
-    weights: one entry per event. Raises ValueError for a budget below 1.
+    it uses the budget exactly, the bound is the optimum.
+
+    Parameters
+    ----------
+    board, times, weights : (events,), board number, seconds, ascending, and weight.
+    budget : visits in total, at least 1; ValueError is raised for fewer.
+
+    Returns
+    -------
+    bound : the bound, and the delay and visits at the best price; in weighted event-hours.
     """
     if budget < 1:
         raise ValueError("the bound needs at least one visit")

@@ -37,30 +37,56 @@ class Demand:
 
 
 def grid(visits: Ints) -> tuple[Ints, Floats]:
-    """Enumerates the visits of a timetable with visits[i] visits of board i. Returns two parallel
-    arrays, one entry per visit: the board's number i, and the visit's number j on that board, from
-    1 to visits[i]."""
+    """Enumerates the visits of a timetable.
+
+    Parameters
+    ----------
+    visits : (n,), visits of each board.
+
+    Returns
+    -------
+    board, step : (sum of visits,) each, the board's number i, and the visit's number j on that
+        board, from 1 to visits[i].
+    """
     board = np.repeat(np.arange(len(visits)), visits)
     first = np.repeat(np.cumsum(visits) - visits, visits)
     return board, (np.arange(len(board)) - first + 1).astype(float)
 
 
 def even_hours(visits: Ints) -> tuple[Ints, Floats]:
-    """Returns the hours of policy era: for visit j of m_i visits of board i, c_j = 24 j / m_i.
-    Parallel, one entry per visit: board number, hour."""
+    """Returns the visit hours of policy era.
+
+    Parameters
+    ----------
+    visits : (n,), m_i, visits a day of each board.
+
+    Returns
+    -------
+    board, hours : (sum of visits,) each, board number, and hour c_j = 24 j / m_i of visit j.
+    """
     board, step = grid(visits)
     return board, DAY_HOURS * step / visits[board]
 
 
 def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Ints, Floats]:
-    """Returns visit hours that divide a board's events into equal shares: step 2 of algorithm BRA
-    of the forum paper, corrected. The result is two parallel arrays with one entry per visit: the
-    board's number, and the hour c_k.
+    """Returns visit hours that divide a board's events into equal shares.
 
-    Q(t) is the share of a day's events before hour t, m the board's number of visits, k = 1 … m.
-    - blocks_more = 1: c_k = Q^-1(k / (m + 1)), the inner borders of the paper's m + 1 blocks.
-    - blocks_more = 0: c_k = Q^-1((k - 1/2) / m), m blocks around the clock: the paper's rule
-      without one more visit at 24:00.
+    Parameters
+    ----------
+    rates : (n, bins), events per hour of the day, not negative.
+    visits : (n,), m, visits a day of each board.
+    blocks_more : 1 for the inner borders of the paper's m + 1 blocks, c_k = Q^-1(k / (m + 1)); 0
+        for m blocks around the clock, c_k = Q^-1((k - 1/2) / m): the paper's rule without one more
+        visit at 24:00.
+
+    Returns
+    -------
+    board, hours : (sum of visits,) each, board number, and hour c_k, k = 1 … m. Q(t) is the share
+        of a day's events before hour t.
+
+    References
+    ----------
+    Step 2 of algorithm BRA of the forum paper, corrected.
     """
     board, step = grid(visits)
     share = step / (visits[board] + 1.0) if blocks_more else (step - 0.5) / visits[board]

@@ -111,13 +111,24 @@ def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
 
 
 def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
-    """Returns how far each thread is past its predicted next change, in units of its mean gap
-    between posts, (m,); from 0 on it is due.
+    """Returns how far each thread is past its predicted next change.
 
+    Parameters
+    ----------
+    known : the threads' state as fetched, (m,) in each field.
+    now : epoch seconds.
+    board_gap_hours : (m,), mean hours between posts of a thread of its board, used for threads
+        without replies.
+
+    Returns
+    -------
+    late : (m,), in units of the thread's mean gap between posts, (last - first known post) / n
+        with n replies; from 0 on it is due.
+
+    References
+    ----------
     As in EIC, the forum paper's baseline, the next change is expected one mean gap after the last
-    known post. With n replies, the mean gap is (last - first known post) / n; without replies it is
-    that of the board (board_gap_hours, one per thread). now: epoch seconds. Ranking threads by this
-    relative lateness is not in the paper.
+    known post. Ranking threads by this relative lateness is not in the paper.
     """
     gap = np.maximum(
         np.where(np.isnan(known.gap_hours), board_gap_hours, known.gap_hours), 1.0 / 60.0
@@ -126,9 +137,17 @@ def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
 
 
 def rate_times_elapsed(known: Facts, elapsed: Floats) -> Floats:
-    """Returns the expected replies within `elapsed` operational hours after the fetch, at each
-    thread's mean rate so far: (n + 1/2) / (age + 6 h) * elapsed, where n is the number of replies
-    and age is in operational hours.
+    """Returns the expected replies after a fetch, at each thread's mean rate so far.
+
+    Parameters
+    ----------
+    known : the threads' state as fetched, (m,) in each field.
+    elapsed : (m,), operational hours since the fetch.
+
+    Returns
+    -------
+    replies : (m,), (n + 1/2) / (age + 6 h) * elapsed, where n is the number of replies and age the
+        thread's, in operational hours.
     """
     return (known.replies + 0.5) / (known.age + RATE_HOURS) * elapsed
 
@@ -253,16 +272,36 @@ def _poisson(rows: Floats, target: Floats) -> Floats:
 
 
 def site_activity(events: Events, clock: LocalClock, start: float, stop: float) -> Floats:
-    """Returns the number of events of the whole site by local hour of the day, (24,), from `start`
-    until `stop` (epoch seconds)."""
+    """Returns the events of the whole site by local hour of the day.
+
+    Parameters
+    ----------
+    events : the site's events.
+    clock : the site's local clock.
+    start, stop : the interval [start, stop), epoch seconds.
+
+    Returns
+    -------
+    activity : (24,), number of events.
+    """
     part = events.between(start, stop)
     hours = np.floor(clock.local_hours(part.times) % DAY_HOURS).astype(np.int64)
     return np.bincount(np.minimum(hours, 23), minlength=24).astype(float)
 
 
 def board_gaps(events: Events, start: float, stop: float) -> tuple[Floats, Floats]:
-    """Returns the mean hours between posts, and between new threads, of each board within [start,
-    stop), (boards,) each; the whole length of the interval for a board with none or one."""
+    """Returns the mean hours between posts, and between new threads, of each board.
+
+    Parameters
+    ----------
+    events : the site's events.
+    start, stop : the interval [start, stop), epoch seconds.
+
+    Returns
+    -------
+    posts, threads : (boards,) each, hours; the whole length of the interval for a board with none
+        or one.
+    """
     part = events.between(start, stop)
     span = (stop - start) / HOUR_SECONDS
     posts = np.bincount(part.board, minlength=len(events.boards))

@@ -114,14 +114,23 @@ class Intensity:
 
 
 def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
-    """Returns the hour of the day by which the share `share` of a board's daily density has passed,
-    interpolated within the bin, (m,).
+    """Returns the hour of the day by which a share of a board's daily density has passed,
+    interpolated within the bin.
 
-    density: (n, bins), not negative, need not sum to one. board and share, (m,): the row of
-    `density` to use and a value in [0, 1), parallel. Bins with density 0 are skipped; a row that is
-    0 everywhere counts as constant. This is the corrected step 2 of algorithm BRA of the forum
-    paper: c = (h + (share - Q[h]) / sc[h]) K, where h is the bin that contains the quantile, sc[h]
-    its share of the density, Q[h] the share before it, and K the hours per bin.
+    Parameters
+    ----------
+    density : (n, bins), not negative, need not sum to one. Bins with density 0 are skipped; a row
+        that is 0 everywhere counts as constant.
+    board, share : (m,), the row of `density` to use, and a value in [0, 1).
+
+    Returns
+    -------
+    hours : (m,), c = (h + (share - Q[h]) / sc[h]) K, where h is the bin that contains the
+        quantile, sc[h] its share of the density, Q[h] the share before it, and K the hours per bin.
+
+    References
+    ----------
+    The corrected step 2 of algorithm BRA of the forum paper.
     """
     density = np.where(density.sum(axis=1, keepdims=True) > 0, density, 1.0)
     bins = density.shape[1]
@@ -216,8 +225,21 @@ class BoardEvents:
 def shape_counts(
     board: Ints, local_hours: Floats, weights: Floats, boards: int, bins: int
 ) -> Floats:
-    """Returns weighted events by part of the day, (boards, bins): the numerators of eq. (7) of the
-    forum paper. board, local_hours, weights: one entry per event."""
+    """Returns weighted events by part of the day.
+
+    Parameters
+    ----------
+    board, local_hours, weights : (events,), board number, hours on the local clock, and weight.
+    boards, bins : numbers of boards and of parts of a day.
+
+    Returns
+    -------
+    counts : (boards, bins), weighted events.
+
+    References
+    ----------
+    The numerators of eq. (7) of the forum paper.
+    """
     slot = np.floor((local_hours % DAY_HOURS) * (bins / DAY_HOURS)).astype(np.int64) % bins
     return (
         np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
@@ -225,13 +247,19 @@ def shape_counts(
 
 
 def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
-    """Returns the strength kappa with which boards' daily rhythms are shrunk to a common one, by
-    maximum likelihood: each row of counts is drawn from a Dirichlet-multinomial distribution with
+    """Returns the strength with which boards' daily rhythms are shrunk to a common one, by maximum
+    likelihood: each row of counts is drawn from a Dirichlet-multinomial distribution with
     parameters kappa * pool.
 
-    counts: (n, bins), events of each board by part of the day; pool: (bins,), the common rhythm,
-    sums to 1. The result lies in [1, 1e5] and is large if the boards share one rhythm; 1e5 with
-    fewer than two boards that have events.
+    Parameters
+    ----------
+    counts : (n, bins), events of each board by part of the day.
+    pool : (bins,), the common rhythm, sums to 1.
+
+    Returns
+    -------
+    kappa : in [1, 1e5], large if the boards share one rhythm; 1e5 with fewer than two boards that
+        have events.
     """
     # importing scipy takes longer than many commands take to run
     from scipy.optimize import minimize_scalar
@@ -254,8 +282,17 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
 
 
 def moving_mean(shape: Floats, width: int) -> Floats:
-    """Returns the cyclic moving mean of each row of `shape` over `width` bins (an even width is
-    shifted forward by half a bin)."""
+    """Returns the cyclic moving mean of each row.
+
+    Parameters
+    ----------
+    shape : (n, bins).
+    width : number of bins, at least 1; an even width is shifted forward by half a bin.
+
+    Returns
+    -------
+    means : (n, bins).
+    """
     if width == 1:
         return shape
     left = (width - 1) // 2
@@ -273,16 +310,32 @@ def estimate(
     importance: Floats | None = None,
     days_known: float | None = None,
 ) -> BoardProfiles:
-    """Estimates the rates of a site's boards from the events in the `window_days` before `end_hour`
-    (hours since 1970 on the local clock).
+    """Estimates the rates of a site's boards from the events in the `window_days` before
+    `end_hour`.
 
-    - Rate: WP = W (Ng + theta Nr), eq. (5) of the forum paper, with a Gamma prior: (weighted events
-      + prior_days * prior_per_day) / (days + prior_days). A site without events gets the prior
-      rate, constant over the day.
+    - Rate, with a Gamma prior: (weighted events + prior_days * prior_per_day) / (days +
+      prior_days). A site without events gets the prior rate, constant over the day.
     - Shape (share of events in each part of the day), shrunk to that of the site: p = (n s + kappa
-      pool) / (n + kappa). s are the board's shares by eq. (7), n is the number of its events, pool
-      the site's shares, kappa `dirichlet_kappa` of the site times `kappa_factor`.
-    importance: W of each board. days_known: length of a history shorter than the window.
+      pool) / (n + kappa). s are the board's shares, n is the number of its events, pool the site's
+      shares, kappa `dirichlet_kappa` of the site times `kappa_factor`.
+
+    Parameters
+    ----------
+    events : the site's events, with hours on its local clock.
+    boards : number of boards.
+    end_hour : hours since 1970 on the local clock.
+    options : window, bins, prior and shrinkage.
+    theta : weight of a reply, in [0.01, 1].
+    importance : (boards,), W of each board, above 0; None: 1.
+    days_known : length of a history shorter than the window, in days.
+
+    Returns
+    -------
+    profiles : rates (boards, bins) in weighted events per hour, and what they were made of.
+
+    References
+    ----------
+    WP = W (Ng + theta Nr), eq. (5), and shares by eq. (7) of the forum paper.
     """
     days = min(options.window_days, days_known) if days_known is not None else options.window_days
     start = end_hour - days * DAY_HOURS

@@ -20,12 +20,22 @@ class BudgetError(ValueError):
 
 
 def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
-    """Rounds `shares` * total to whole numbers that sum to `total` exactly, none below `floor`, by
-    largest remainders.
+    """Rounds `shares` * total to whole numbers that sum to `total` exactly, by largest remainders.
 
-    Boards with less than the floor get the floor, the rest is divided among the others in
-    proportion. Ties go to the lower index. If all shares are zero, all boards get equal shares.
-    Raises BudgetError when floor * n > total.
+    Parameters
+    ----------
+    shares : (n,), not negative, in any unit. If all are zero, all boards get equal shares.
+    total : visits to divide.
+    floor : least number of each board; boards with less than the floor get the floor, the rest is
+        divided among the others in proportion. BudgetError is raised if floor * n > total.
+
+    Returns
+    -------
+    visits : (n,), whole numbers; ties go to the lower index.
+
+    References
+    ----------
+    m_i of eq. (6) of the forum paper, made whole.
     """
     shares = np.maximum(np.asarray(shares, dtype=float), 0.0)
     count = len(shares)
@@ -236,12 +246,21 @@ def cycle_days(boards: int, visits_per_day: int) -> int:
 
 
 def spread_over_days(visits: Ints, days: int) -> Ints:
-    """Divides each board's visits in a cycle of `days` days among the days, (days, n); every day
-    gets the same number of visits.
+    """Divides each board's visits in a cycle among its days; every day gets the same number of
+    visits.
 
-    The sum of `visits` must be a multiple of `days`, otherwise BudgetError is raised. Boards are
-    distributed in turn, those with fewest visits last, so that a board's numbers of visits on any
-    two days differ by at most one.
+    Boards are distributed in turn, those with fewest visits last, so that a board's numbers of
+    visits on any two days differ by at most one.
+
+    Parameters
+    ----------
+    visits : (n,), visits of each board in the cycle; BudgetError is raised if their sum is not a
+        multiple of `days`.
+    days : length of the cycle.
+
+    Returns
+    -------
+    counts : (days, n), visits of each board on each day.
     """
     total = int(visits.sum())
     if total % days:
@@ -264,12 +283,22 @@ def _stride(days: int) -> int:
 
 
 def keep_gap(table: Timetable, site: Ints, gap_hours: Floats) -> Timetable:
-    """Moves visits later until any two visits of one site are at least `gap_hours` of that site
-    apart, also across midnight; returns the new timetable.
+    """Moves visits later until any two visits of one site are far enough apart, also across
+    midnight.
 
-    site: (n,), the site of each board; gap_hours: one value per site number. The number of visits
-    per day stays the same: a visit moved past midnight is exchanged for the one moved in from the
-    day before. Raises BudgetError if a site's visits do not fit into its days.
+    The number of visits per day stays the same: a visit moved past midnight is exchanged for the
+    one moved in from the day before.
+
+    Parameters
+    ----------
+    table : the timetable of n boards.
+    site : (n,), site number of each board.
+    gap_hours : (sites,), least hours between two visits of a site. BudgetError is raised if a
+        site's visits do not fit into its days.
+
+    Returns
+    -------
+    table : the new timetable.
     """
     clock = table.day * DAY_HOURS + table.hour
     cycle = table.days * DAY_HOURS
