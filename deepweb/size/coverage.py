@@ -159,17 +159,25 @@ def plan_probes(
     rng: np.random.Generator,
     count: int,
 ) -> ProbePlan | None:
-    """Draws `count` different random words from a pool, weighted by the number of seen records that
-    contain them; None if the pool has fewer. Words of similar weight are drawn in proportion.
+    """Draws different random words from a pool, weighted by the number of seen records that contain
+    them. Words of similar weight are drawn in proportion.
 
     The pool holds the words of at least four seen records, because counts of fewer are too noisy,
     and of at most 0.7 `limit` records in all, so that answers are hardly ever truncated. If these
     are fewer than five words per drawn word, or more than 5 % of the seen records contain none of
     them, words of three or two records are added.
 
-    `scale` is the ratio of all records that match a word to the seen ones among them: one number,
-    or an array indexed by term. `limit` is the number of records at which the site truncates its
-    answers, None if there is no limit.
+    Parameters
+    ----------
+    seen : the answers so far.
+    scale : float or (terms,), ratio of all records that match a word to the seen ones among them.
+    limit : number of records at which the site truncates its answers; None if there is no limit.
+    rng : source of the random draw.
+    count : number of words to draw.
+
+    Returns
+    -------
+    plan : the drawn words and their pool; None if the pool has fewer than `count`.
     """
     frequency = seen.frequency
     most = np.inf if limit is None else _WELL_BELOW * limit
@@ -233,10 +241,19 @@ def estimate_size(
     at least 90 % of the returned records. Truncated answers contribute 0; therefore a word counts
     in a degree with the probability that its answer is complete.
 
-    Instead of an interval there is a reason with fewer than ten complete answers, if no rule fits
-    (other fields are searched), if more than half of the answers were truncated, if the pool
-    reaches less than half of the records, or if the interval is too wide or below the records
-    seen."""
+    Parameters
+    ----------
+    plan : the drawn words with their pool.
+    answers : the answers to the drawn words.
+    records_seen : number of records that the harvest knows, a lower bound of the size.
+
+    Returns
+    -------
+    estimate : the bounds of the interval in records. Instead of them there is a reason with fewer
+        than ten complete answers, if no rule fits (other fields are searched), if more than half of
+        the answers were truncated, if the pool reaches less than half of the records, or if the
+        interval is too wide or below the records seen.
+    """
     whole = [answer for answer in answers if not answer.overflowed]
     if len(whole) < (1 - _MAX_CUT) * len(answers):
         return Estimate(None, None, "too_many_cut", len(whole))

@@ -156,24 +156,33 @@ def read_page(
     known: Shapes = _NO_SHAPES,
     former: frozenset[str] = frozenset(),
 ) -> PageReading:
-    """Reads the page at `url`, fetched at `fetched_at` (aware). Never raises for a page's contents.
-
-    - hints: if False, the forum software is not recognised and not used as a hint.
-    - timezone (IANA name) and day_first: the site's, for times without zone and dates such as
-      3/4/2026.
-    - expect: the kind of page that the site's model expects at this address; it decides close
-      cases.
-    - rules: the operator's corrections. If one is invalid, or takes more than its limit of time and
-      memory, the page is read without them, with the evidence "uncorrected".
-    - counts_posts: whether the numbers in the site's lists are posts (True) or replies (False);
-      None if not known.
-    - known: the shapes of links on the site's other lists (see `shapes_of`), used only if `expect`
-      is a list of threads. They tell which groups of links are thread titles and which are not.
-    - former: hosts (see `host_of`) that redirect to the site's; links to them are the site's own.
+    """Reads a page of a forum. Never raises for a page's contents.
 
     The kind of page is chosen by the scores of hand-written rules and trained models (see
-    `TwoReadings`). Of a page that exceeds the limits of size, links or text the beginning is
-    read, with the evidence "cut"; no limit is one of time."""
+    `TwoReadings`).
+
+    Parameters
+    ----------
+    html, url : the page and its address.
+    fetched_at : time of the fetch, aware; relative times of the page are counted from it.
+    hints : if False, the forum software is not recognised and not used as a hint.
+    timezone, day_first : of the site (IANA name), for times without zone and dates such as
+        3/4/2026; None: not known.
+    expect : the kind of page that the site's model expects at this address; it decides close cases.
+    rules : the operator's corrections. If one is invalid, or takes more than its limit of time and
+        memory, the page is read without them, with the evidence "uncorrected".
+    counts_posts : whether the numbers in the site's lists are posts (True) or replies (False); None
+        if not known.
+    known : the shapes of links on the site's other lists (see `shapes_of`), used only if `expect`
+        is a list of threads. They tell which groups of links are thread titles and which are not.
+    former : hosts (see `host_of`) that redirect to the site's; links to them are the site's own.
+
+    Returns
+    -------
+    reading : kind, records, links to further pages, doubts and evidence. Of a page that exceeds the
+        limits of size, links or text the beginning is read, with the evidence "cut"; no limit is
+        one of time.
+    """
     return read_regions(
         html,
         url,
@@ -206,12 +215,17 @@ def read_regions(
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     """Reads a page as `read_page` does, and also returns the element of each record.
 
-    Returns (reading, elements). The elements are in the order of the records and belong to one
-    tree: the row of a thread or board (the first element if several form one record), or the
-    element around a post.
+    Parameters
+    ----------
+    html, url, fetched_at, … : as of `read_page`.
+    seconds : has no effect. It is taken for scripts written for 0.1.0, where it limited the CPU
+        time; what limits reading now is the size of the page.
 
-    `seconds` has no effect: it is taken for scripts written for 0.1.0, where it limited the CPU
-    time. What limits reading now is the size of the page.
+    Returns
+    -------
+    reading, elements : the elements are in the order of the records and belong to one tree: the row
+        of a thread or board (the first element if several form one record), or the element around a
+        post.
     """
     page = Page(html, url, fetched_at, timezone, day_first, former)
     page.is_thread_address &= expect is not PageKind.threadlist
