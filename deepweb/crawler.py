@@ -105,6 +105,7 @@ class FormFinder:
         )
         fresh = [row for row in kept if row.signature not in before]
         scorer = self.scorers[source.pk]
+        # the first page was led to by no link
         if item.depth:
             scorer.learn(item.url, item.anchor, any(row.type == FormType.SEARCH for row in fresh))
         Source.objects.filter(pk=source.pk).update(
@@ -139,6 +140,7 @@ class FormFinder:
         ]
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        # without its first page a source has no others: the run's page says why
         if item.depth == 0:
             Run.objects.filter(pk=run.pk).update(detail=f"{item.url}: {reason}")
         return Stored()

@@ -193,6 +193,7 @@ class TopicCrawler:
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)
+        # the frontier drops addresses itself, for example of a host that the operator excluded
         for url in list(session.outstanding.why):
             known = (
                 Url.objects.filter(run=run, key_hash=url_hash(url))
@@ -213,6 +214,8 @@ class TopicCrawler:
             if not chosen and session.outstanding.exhausted:
                 return session.walk.strategy.ending()
             taken += max(1, len(waiting))
+            # a run over the archive waits for no network: without this it would hold one
+            # transaction
             if taken >= RECALL_PAGES:
                 return ()
 
@@ -286,6 +289,7 @@ class TopicCrawler:
         return self._links(session, missing)
 
     def _edits(self, session: Session, now: datetime) -> None:
+        # locked until the commit, or an edit that is stored meanwhile would be emptied unread
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
         for change in edits:
             stored_pages.edited(session, change, now)
@@ -307,7 +311,8 @@ class TopicCrawler:
                 (node.depth if node is not None else 0),
                 self._found_on(session, why.get("parent")),
             )
-            session.outstanding.chosen += 1
+            # ssion.outstanding.chosen += 1 the frontier takes greater priorities first, and the
+            # strategy's choice is already in order
             place = -float(session.outstanding.chosen)
             links.append(
                 NewUrl(

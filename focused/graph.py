@@ -187,6 +187,7 @@ class MemoryGraph:
         node.state = State.WAITING
         node.priority = priority
         node.queue = queue
+        # entries of earlier pushes stay in their heaps, and are told by their older version
         node.version += 1
         node.order = self._ties.random() if self._ties else float(self._pushes)
         if parent is not None:
@@ -194,11 +195,13 @@ class MemoryGraph:
         self._waiting[queue] = self._waiting.get(queue, 0) + 1
         heap = self._heaps.setdefault(queue, [])
         heapq.heappush(heap, (-priority, node.order, node.version, node))
+        # outdated entries would otherwise fill the memory of strategies that push again and again
         if len(heap) > 64 and len(heap) > 3 * self._waiting[queue]:
             self._rebuild(queue)
 
     def pop(self, queue: str = "") -> Node | None:
         heap = self._heaps.get(queue)
+        # all addresses are of one host, which rests: no need to look through the heap
         if self.resting and self._site and host_key(self._site) in self.resting:
             return None
         passed: list[tuple[float, float, int, Node]] = []
@@ -215,6 +218,7 @@ class MemoryGraph:
             node.state = State.KNOWN
             found = node
             break
+        # the hosts that rest now may be the best choice of the next call
         for entry in passed:
             heapq.heappush(self._heaps[queue], entry)
         return found

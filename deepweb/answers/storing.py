@@ -57,6 +57,8 @@ def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[
         if key not in known
     ]
     if fresh:
+        # another harvest of the source may store the same record at the same moment; the ids are
+        # read afterwards, since rows that were ignored have none
         Record.objects.bulk_create(fresh, ignore_conflicts=True)
         forms.count_records(form.source_id, len(fresh))
         rows = Record.objects.filter(
@@ -170,6 +172,7 @@ def store_page(
     session.form = forms.refreshed(session.form, answer.forms)
     if row.kind == QueryKind.NONSENSE:
         return _nonsense(run, sessions, session, row, response, answer, now)
+    # many programs lead straight to the record if it is the only one found
     if number == 1 and response.redirects:
         answer = _lone_record(session, response, answer)
     kind = judge(
@@ -179,6 +182,7 @@ def store_page(
         len(answer.records),
         _nothing(session),
     )
+    # a later page without records only ends the list: the query itself has records
     if kind is not ResultKind.VALID and number == 1:
         return _without_records(run, sessions, session, row, response, answer, kind, now)
     if kind is ResultKind.VALID and is_invented(session, row, answer, number):
@@ -252,6 +256,7 @@ def _nonsense(
     page without results, and the links and lines that are on every result page. Ends the query and
     returns the request of the run's next one.
     """
+    # some programs answer 404 if nothing is found; what that page says is learned all the same
     if response.status not in (200, 404):
         return _without_records(
             run, sessions, session, row, response, answer, ResultKind.ERROR, now
@@ -318,6 +323,7 @@ def _without_records(
     if kind is ResultKind.NO_RESULTS:
         return _end(run, sessions, session, row, QueryState.NOTHING, "", now)
     reason = f"http_{response.status}"
+    # programs with a token in the form refuse it when the session has expired
     if response.status in SESSION_STATUS and session.state.get("reopened", 0) < REOPENINGS:
         session.state["reopened"] = int(session.state.get("reopened", 0)) + 1
         session.state["session"], session.is_open = True, False
@@ -385,6 +391,7 @@ def _goes_on(session: HarvestSession, row: Query, number: int) -> bool:
     """
     if session.state.get("came_round") or number >= session.options.max_pages:
         return False
+    # the estimate needs the whole answer or none, not new records
     if row.kind == QueryKind.PROBE:
         return number < PROBE_PAGES
     if session.options.fixed:
@@ -414,7 +421,9 @@ def _end(
     harvest = session.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
     session.state.pop("came_round", None)
+    # of an answer that was not read to its end, its length says nothing about the site's limit
     row.overflowed = not row.partial and is_cut(row.returned, row.total, session.limit)
+    # a query that is to find nothing is none of those by which policies are compared
     if row.kind != QueryKind.NONSENSE:
         harvest.queries += 1
         harvest.valid += state == QueryState.VALID

@@ -119,6 +119,7 @@ class Walk:
             if known is not None and known.state == State.FETCHED:
                 self.failed(node)
                 return None
+            # the page is here now: its own address need not be fetched any more
             if known is not None:
                 self.graph.drop(known)
             self.graph.alias(content.url, node)

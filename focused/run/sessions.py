@@ -180,6 +180,8 @@ class Session:
         if len(self.outstanding.why) >= self.parameters.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding.why)
+        # no more than a host may be asked at once: an address chosen earlier than it can be
+        # requested is chosen with less knowledge
         resting = {host for host, number in on.items() if number >= self.parameters.connections}
         chosen: list[str] = []
         self.graph.resting = resting
@@ -293,6 +295,7 @@ def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
         session = _caught_up(session, row, pulse) or _rebuilt(run, row, pulse)
     session.progress.row = row
     _live[run.pk] = session
+    # the newest stays in any case: its run would have to be processed again from the beginning
     caches.bounded(_live, KEPT, LIVE_BYTES, Session.weight)
     return session
 

@@ -116,6 +116,8 @@ def arrived(
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
         import_string(name)(arrival)
+    # another address led to this page before; the step is stored all the same, so that a replay
+    # takes its addresses in the same order
     if arrival.page is None:
         final = arrival.own_address or (draft.content.url if draft.content else draft.url)
         depth = arrival.node.depth
@@ -138,6 +140,7 @@ def arrived(
     session.pay(recalled, "")
     assert arrival.stored is not None  # noqa: S101 - set by `keep` for every page
     _close(session, arrival.stored)
+    # the page is one of an endless series, such as a calendar: the rest of it is refused
     if arrival.counter:
         links = [counter_shape(link.url) for link in arrival.page.content.links]
         left = Counter(session.progress.row.refused) + Counter(counter=links.count(arrival.counter))
@@ -298,6 +301,7 @@ def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any)
     if kind != TopicPage.Kind.PAGE:
         values.setdefault("relevant_so_far", session.progress.row.relevant)
         values.setdefault("number", session.progress.row.pages)
+    # by the mark a session in memory learns that another process stored a step of the same number
     step, mark = session.progress.steps + 1, secrets.randbits(62)
     fixed = {
         "run_id": session.run_id,
