@@ -53,13 +53,20 @@ _PLAIN = re.compile(
 )
 _NAME_PREFIX = re.compile(r"^(?:col|column|field|views-field)[-_]+", re.I)
 
+_TITLE_WORDS = frozenset(
+    (
+        *("title", "titel", "titre", "título", "titolo", "tytuł", "название", "заголовок"),
+        *("标题", "標題", "題名", "題目", "题名", "题目", "タイトル", "제목"),
+    )
+)
+
 Cell = tuple[str, str]
 """The path of a field inside the record, and the field's value."""
 
 
 def column_names(page: Outline, record: Record) -> list[str]:
     """Returns the names of a table's columns from its header row, if `record` is a row of a table;
-    [] if there is no header."""
+    [] if there is no header. The column of titles is called "title" in every language."""
     row = page.elements[record[0]]
     if row.tag != "tr":
         return []
@@ -72,7 +79,7 @@ def column_names(page: Outline, record: Record) -> list[str]:
             names: list[str] = []
             for cell in cells:
                 names += [_name(text_of(cell))] * max(1, _whole(cell.get("colspan")))
-            return names
+            return ["title" if name.casefold() in _TITLE_WORDS else name for name in names]
     return []
 
 
@@ -538,9 +545,3 @@ def _pairs_of_definitions(definitions: HtmlElement) -> list[tuple[str, str]]:
         elif name:
             pairs.append((name, text_of(child)))
     return pairs
-
-
-def merged(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
-    """Returns the fields of a record from a result list (`earlier`) and from its detail page
-    (`later`); of two values for a field, a non-empty one of the detail page is used."""
-    return {**earlier, **{name: value for name, value in later.items() if value}}

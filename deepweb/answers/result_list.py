@@ -105,7 +105,8 @@ class ListShape:
 
     `flat`: a record consists of several sibling elements, so that only its link shows where it
     begins. `is_data`: the list is JSON data, and `top` is the path of names that leads to it.
-    `ranks` are those parameters of record links that only number the records of a list.
+    `ranks` are those parameters of record links that only number the records of a list, or repeat
+    words of the query.
     """
 
     top: str
@@ -174,28 +175,33 @@ def read_results(
     if shape is not None:
         tops = _by_shape(page, anchors, shape, page_template)
         if tops:
-            return _read(page, tops, anchors, shape)
+            return _read(page, tops, anchors, shape, echo)
     learned = _learn_by_links(page, anchors) or _learn_by_rows(page, page_template)
     if learned is None:
         return ResultList((), shape)
     tops, found = learned
-    return _read(page, tops, anchors, found)
+    return _read(page, tops, anchors, found, echo)
 
 
 def _read(
-    page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape
+    page: Outline,
+    tops: Sequence[Record],
+    anchors: Sequence[_Anchor],
+    shape: ListShape,
+    echo: QueryValues,
 ) -> ResultList:
     found: dict[str, FoundRecord] = {}
     by_node = [anchor for anchor in anchors if anchor.path == shape.link] if shape.link else []
     places = [anchor.node for anchor in by_node]
-    ranks = _ranks([anchor.url for anchor in by_node])
+    ranks = _ranks([anchor.url for anchor in by_node]) | _repeats(page, by_node, echo)
     shape = replace(shape, ranks=tuple(sorted({*shape.ranks, *ranks}))) if ranks else shape
     for record, fields in zip(tops, fields_of_rows(page, tops), strict=True):
         if not fields:
             continue
         firsts = [at for node in record if (at := _first_in(page, places, node)) is not None]
-        own = by_node[min(firsts)].url if firsts else ""
-        made = FoundRecord(_without(own, shape.ranks), fields)
+        made = FoundRecord(
+            _without(by_node[min(firsts)].url if firsts else "", shape.ranks), fields
+        )
         found.setdefault(made.key, made)
     return ResultList(tuple(found.values()), shape)
 
@@ -227,6 +233,21 @@ def _ranks(urls: Sequence[str]) -> set[str]:
         if len({_without(url, names) for url in different}) == len(different):
             return set(names)
     return set()
+
+
+def _repeats(page: Outline, anchors: Sequence[_Anchor], echo: QueryValues) -> set[str]:
+    """Returns the names of the query parameters whose value in all these links, two or more, is the
+    same one of the query's values, however short: they highlight the word, and without them the
+    addresses still differ."""
+    hrefs = {anchor.url: page.elements[anchor.node].get("href", "") for anchor in anchors}
+    pairs = [dict(parse_qsl(urlsplit(href.strip()).query)) for href in hrefs.values()]
+    names = [
+        name
+        for name, value in (pairs[0] if len(pairs) > 1 else {}).items()
+        if value.casefold() in {own.casefold() for _, own in echo if own}
+        and all(own.get(name) == value for own in pairs)
+    ]
+    return set(names) if len({_without(url, names) for url in hrefs}) == len(hrefs) else set()
 
 
 def _without(url: str, names: Sequence[str]) -> str:

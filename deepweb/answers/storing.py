@@ -17,8 +17,7 @@ from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from deepweb import harvests
-from deepweb.answers.page import Answer, read_detail, words_bound
-from deepweb.answers.record_fields import merged
+from deepweb.answers.page import Answer, merged, read_detail, words_bound
 from deepweb.answers.result_list import FoundRecord
 from deepweb.answers.retrieved import TWICE_LISTED, Term, is_cut
 from deepweb.answers.retrieved import Query as Terms
@@ -70,7 +69,8 @@ def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[
         row = known[key]
         if row.listed != dict(record.fields):
             row.listed = dict(record.fields)
-            row.fields = merged(row.fields, row.listed)
+            title = row.fields.get("title") if row.detail_at else None
+            row.fields = merged(row.fields, row.listed) | ({"title": title} if title else {})
             row.text = text_of(row.fields)
             changed.append(row)
     if changed:
@@ -317,7 +317,8 @@ def _without_records(
     earlier = [said for said, _ in session.state.get("nonsense", [])]
     if answer.scripted and not session.known and earlier and {*earlier} == {text}:
         session.state["ending"] = "answered_by_script"
-    if answer.login:
+    # A site with results may show a form to log in on every page, also on one without results.
+    if answer.login and not (kind is ResultKind.NO_RESULTS and session.known):
         session.state["ending"] = "login_required"
         return _end(run, sessions, session, row, QueryState.ERROR, "login_required", now)
     if kind is ResultKind.NO_RESULTS:

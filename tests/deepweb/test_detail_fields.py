@@ -1,6 +1,8 @@
 """Fields of detail pages, and of lists with unusual markup (such as an issue tracker's)."""
 
-from deepweb.answers.page import Context, read_answer, read_detail
+import pytest
+
+from deepweb.answers.page import Context, merged, read_answer, read_detail
 from deepweb.answers.result_list import PageTemplate
 from deepweb.search_forms import read_forms
 
@@ -53,3 +55,39 @@ def test_the_link_of_a_term_is_the_title_however_it_is_styled() -> None:
     assert [record.fields["searchable"] for record in found] == [
         f"It leaks {n}." for n in (3, 5, 8, 13)
     ]
+
+
+def test_the_column_of_titles_is_the_title_in_every_language() -> None:
+    for head in ("Title", "标题", "TITEL"):
+        rows = "".join(
+            f"<tr><td>{n}</td><td><a href='/issue{n}'>Pump {n} leaks again</a></td></tr>"
+            for n in (3, 5, 8, 13)
+        )
+        page = (
+            "<html><body><form action=/find><input name=q></form><table>"
+            f"<tr><th>ID</th><th>{head}</th></tr>{rows}</table></body></html>"
+        )
+        form = read_forms(page, "http://s.example/find")[0]
+        known = Context(form, {"q": "pump"}, 1, 0, PageTemplate(), None, False, "utf-8")
+        found = read_answer(page, "http://s.example/find", known).records
+        assert [record.fields["title"] for record in found] == [
+            f"Pump {n} leaks again" for n in (3, 5, 8, 13)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("listed", "heading", "title"),
+    [
+        ("Pump 3 leaks again", "Issue251; msg251 (view)", "Pump 3 leaks again"),
+        ("n889", "Terminals served by sockets", "Terminals served by sockets"),
+        ("#3: defect: Pump leaks (new)", "Pump leaks", "Pump leaks"),
+        ("Pump 3 leaks ag…", "Pump 3 leaks again and again", "Pump 3 leaks again and again"),
+        ("水泵又漏水了", "问题251", "水泵又漏水了"),
+        ("", "Pump", "Pump"),
+    ],
+)
+def test_a_heading_that_names_something_else_is_no_title(
+    listed: str, heading: str, title: str
+) -> None:
+    found = merged({"title": listed, "year": "1999"} if listed else {}, {"title": heading})
+    assert found["title"] == title

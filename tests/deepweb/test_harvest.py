@@ -4,6 +4,7 @@ no other form is ever submitted."""
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -19,9 +20,18 @@ from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.runs import runs
 from deepweb import harvests, reads
 from deepweb.forms import clusters, sources, stored
-from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
+from deepweb.models import (
+    Cluster,
+    Form,
+    Harvest,
+    Query,
+    QueryKind,
+    QueryState,
+    Record,
+    Source,
+)
 from deepweb.size import estimate
-from tests.site.search import SearchServer, SearchSite
+from tests.site.search import Reply, SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
@@ -224,9 +234,31 @@ def test_detail_pages_add_their_fields() -> None:
                 record.fields["Note"],
             )
             assert shown == (book.author, str(book.year), book.kind, book.note)
-            assert record.fields["Title"] == book.title and record.detail_at is not None
+            assert record.fields["title"] == book.title and record.detail_at is not None
         limited = harvest(the_form(), details=7)
         assert limited.result["details"] == 7
+
+
+class LoginBeside(SearchSite):
+    """Shows a form to log in on every page of results, and there no search form."""
+
+    def answer(self, method: str, path: str, body: str, cookie: str) -> Reply:
+        status, headers, html = super().answer(method, path, body, cookie)
+        if path.startswith("/search?"):
+            html = re.sub(r"<form.*?</form>", "", html, flags=re.DOTALL)
+            html = html.replace("</body>", f"<aside>{LOGIN}</aside></body>")
+        return status, headers, html
+
+
+def test_a_form_to_log_in_beside_an_answer_without_results_is_no_wall() -> None:
+    with SearchServer(LoginBeside(books=60)) as server:
+        found(server)
+        # the last word occurs in no book
+        run = harvest(the_form(), seed_terms=["river", "stone", "tachymeter"], queries=12)
+        assert run.result["records"] > 10
+        assert Harvest.objects.get().stopped_by != "login_required"
+        empty = Query.objects.filter(returned=0).exclude(kind=QueryKind.NONSENSE)
+        assert {row.state for row in empty} == {QueryState.NOTHING}
 
 
 def test_a_cut_is_noticed_and_what_is_held_back_is_known() -> None:

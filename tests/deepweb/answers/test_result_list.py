@@ -43,6 +43,31 @@ def test_lists_and_records_at_one_path(own: str, link: str) -> None:
     assert len(found) == 5 and len(set(found)) == 5
 
 
+@pytest.mark.parametrize("word", ["river", "qt", "7"])
+def test_a_record_has_one_address_whatever_word_is_highlighted_in_it(word: str) -> None:
+    links = [f"/doku.php?id=n{number}&s[]={word}" for number in range(4, 9)]
+    root = parse_page(rows(*links))
+    assert root is not None
+    url = f"http://x.org/doku.php?do=search&q={word}"
+    found = read_results(outline(root), url, (("q", word),), PageTemplate())
+    assert [record.url for record in found.records] == [
+        f"http://x.org/doku.php?id=n{number}" for number in range(4, 9)
+    ]
+    alone = parse_page(rows(f"/doku.php?id=n4&s[]={word}"))
+    assert alone is not None and found.shape is not None
+    lone = read_results(outline(alone), url, (("q", word),), PageTemplate(), found.shape)
+    assert [record.url for record in lone.records] == ["http://x.org/doku.php?id=n4"]
+
+
+def test_a_value_that_the_query_only_happens_to_name_stays() -> None:
+    links = ["/r?cat=it&id=1", "/r?cat=it&id=2", "/r?cat=en&id=3"]
+    found = records(rows(*links), "http://x.org/s?q=it", q="it")
+    assert found == [f"http://x.org{link}" for link in links]
+    links = ["/r?cat=it", "/r?cat=en", "/r?cat=it&of=en"]
+    found = records(rows(*links), "http://x.org/s?q=it", q="it")
+    assert found == [f"http://x.org{link}" for link in links]
+
+
 @pytest.mark.parametrize(
     "link", ["/s?q=river&cat={}", "/s?q=river{}", "/s?id=0&page={}", "/s?id=0&sort_by=n{}", "/s"]
 )
