@@ -49,14 +49,14 @@ class Read:
     model (None: as expected, or not compared). `outside`: the page was made for a guest although
     the site has a login. `no_api`: the forum's JSON interface returned nothing usable. `refused`:
     code of the reason why the page was not read (robots directives, or too expensive). After the
-    last page of a sample also `learned`, the model learned from the sample, and `verdict`, codes of
+    last page of a sample also `learned`, the model learned from the sample, and `objections`, codes of
     the reasons against this model.
     """
 
     reading: PageReading | None
     change: LayoutChange | None = None
     learned: SiteModel | None = None
-    verdict: tuple[str, ...] = ()
+    objections: tuple[str, ...] = ()
     outside: bool = False
     no_api: bool = False
     refused: str = ""
@@ -439,7 +439,7 @@ class ForumCrawler:
     def _store_sample(self, run: Run, read: Read, now: datetime) -> Stored:
         if read.learned is None or self._model is None:
             return Stored(links=layout_changes.sample_links(run, self._look) if self._look else ())
-        layout_changes.settle(run, self._load(run), self._model, read.learned, read.verdict, now)
+        layout_changes.settle(run, self._load(run), self._model, read.learned, read.objections, now)
         self._site, self._look, self._samples, self._seen = None, None, [], []
         return Stored()
 

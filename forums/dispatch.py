@@ -270,11 +270,15 @@ def _by_loop(plan: Plan, now: datetime) -> int:
                 live.loop.budget.used += 1
     due, source = loops.choose(live, now)
     for place in due.tolist():
-        values, waiting, rank = loops.figures(live, place, now)
+        reason = loops.reason_of(live, place, now)
         visit = PlannedVisit(
-            plan=plan, board_id=int(live.boards[place]), at=now, code="waiting", figures=values
+            plan=plan,
+            board_id=int(live.boards[place]),
+            at=now,
+            code="waiting",
+            figures=reason.figures,
         )
-        visit.expected_events, visit.expected_delay = waiting, rank
+        visit.expected_events, visit.expected_delay = reason.waiting, reason.rank
         chosen.setdefault(int(live.sites[live.site[place]]), []).append(visit)
     if source is not None:
         chosen.setdefault(source.site_id, [])

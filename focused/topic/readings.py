@@ -241,18 +241,26 @@ class TextsJob:
         read."""
 
 
-def progress(topic: Topic) -> dict[str, Any] | None:
-    """Returns the active run that reads a topic's samples with its progress, as a dictionary with
-    `run`, `all` and `read` (numbers of samples) and `percent`; None if there is no such run."""
+class ReadingProgress(NamedTuple):
+    """How far the active run that reads a topic's samples has come: `all` and `read` are numbers of
+    samples."""
+
+    run: Run
+    all: int
+    read: int
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.read // max(1, self.all)
+
+
+def progress(topic: Topic) -> ReadingProgress | None:
+    """Returns the progress of the active run that reads a topic's samples; None if there is no such
+    run."""
     run = next(
         (one for one in Run.objects.at_work() if one.kind == KIND and one.target == topic.pk), None
     )
     if run is None:
         return None
     number, left = topic.documents.exclude(text="").count(), unread(topic).count()
-    return {
-        "run": run,
-        "all": number,
-        "read": number - left,
-        "percent": 100 * (number - left) // max(1, number),
-    }
+    return ReadingProgress(run, number, number - left)

@@ -246,12 +246,12 @@ def _simulate_day(site: Site, plan: Plan) -> None:
 def _due(plan: Plan, live: PlanState, place: int, now: datetime) -> PlannedVisit:
     """Returns the planned visit (not saved) for a board that the adaptive policy has chosen, as the
     dispatcher would store it. place: index of the board in `live.boards`."""
-    values, waiting, rank = loops.figures(live, place, now)
+    reason = loops.reason_of(live, place, now)
     board = int(live.boards[place])
     shown = {
         "code": "waiting",
-        "figures": values,
-        "expected_events": waiting,
-        "expected_delay": rank,
+        "figures": reason.figures,
+        "expected_events": reason.waiting,
+        "expected_delay": reason.rank,
     }
     return PlannedVisit(plan=plan, board_id=board, at=now, **shown)

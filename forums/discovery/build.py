@@ -192,8 +192,8 @@ def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str
     fetched, because an index lists it and its address has the form of the site's other boards.
     shapes: the forms (see `shape`) of the boards' addresses.
     """
-    verdict = candidates.verdict(candidate, shapes)
-    if verdict == "unknown":
+    kind = candidates.kind_of(candidate, shapes)
+    if kind == "unknown":
         own_host = any(host(candidate.url) == host(page.url) for page in candidates.pages)
         return (
             own_host
@@ -201,7 +201,7 @@ def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str
             and shape(candidate.url) in shapes
             and (candidate.counted or candidate.row is None)
         )
-    if verdict != "board":
+    if kind != "board":
         return False
     only_start = candidate.sources == {START}
     return not only_start or not shapes or shape(candidate.url) in shapes
@@ -220,8 +220,8 @@ def _unread(
     for candidate in candidates.found.values():
         if candidate.key in taken or not candidate.sure or host(candidate.url) not in hosts:
             continue
-        verdict = candidates.verdict(candidate, shapes)
-        if verdict == "group":
+        kind = candidates.kind_of(candidate, shapes)
+        if kind == "group":
             continue
         told = candidates.failed.get(page_key(candidate.url), "")
         if not told and candidate.pages:

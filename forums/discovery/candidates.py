@@ -321,7 +321,7 @@ class Candidates:
                 if known is None or LINK in known.sources:
                     self._add(link.url, LINK, link.text, None)
 
-    def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
+    def kind_of(self, candidate: Candidate, shapes: frozenset[str]) -> str:
         """Returns the decision on a candidate: "board", "group" (a page that only contains boards),
         "no", or "unknown" while its page has not been fetched. shapes: address shapes of the site's
         boards."""

@@ -277,7 +277,7 @@ class Explorer:
         hosts = {host(self.start_url), *(host(page.url) for page in self._pages.values())}
         order = sorted(candidates.found.values(), key=lambda c: (not c.sure, c.counted, c.position))
         for candidate in order:
-            if host(candidate.url) in hosts and candidates.verdict(candidate, shapes) == "unknown":
+            if host(candidate.url) in hosts and candidates.kind_of(candidate, shapes) == "unknown":
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
@@ -391,7 +391,7 @@ class Explorer:
         lists = [
             c.pages[0]
             for c in candidates.found.values()
-            if c.pages and candidates.verdict(c, shapes) == "board"
+            if c.pages and candidates.kind_of(c, shapes) == "board"
         ]
         lists = [page for page in lists if thread_rows(page)]
         lists.sort(key=lambda page: (page.reading.next is None, -len(thread_rows(page))))

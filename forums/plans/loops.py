@@ -277,10 +277,18 @@ def exhausted(site_ids: list[int], now: datetime) -> set[int]:
     return found
 
 
-def figures(state: PlanState, number: int, now: datetime) -> tuple[dict[str, Any], float, float]:
-    """Returns why the board with this number would be visited now: the figures to display; the
-    expected weighted number of new posts not yet fetched; the rank, their expected waiting in
-    weighted event-hours. The figures include "price", the rank from which boards are visited."""
+class VisitReason(NamedTuple):
+    """Why a board would be visited now: the figures to display (with "price", the rank from which
+    boards are visited); `waiting`, the expected weighted number of new posts not yet fetched; and
+    `rank`, their expected waiting in weighted event-hours."""
+
+    figures: dict[str, Any]
+    waiting: float
+    rank: float
+
+
+def reason_of(state: PlanState, number: int, now: datetime) -> VisitReason:
+    """Returns why the board with this number would be visited now."""
     reason = state.loop.explain(number, now.timestamp())
     share = float(state.raw[number])
     values = {
@@ -292,7 +300,7 @@ def figures(state: PlanState, number: int, now: datetime) -> tuple[dict[str, Any
         "previous": datetime.fromtimestamp(float(state.loop.last_visit[number]), UTC).isoformat(),
         "prior": bool(state.prior[number]),
     }
-    return values, reason.waiting, reason.rank
+    return VisitReason(values, reason.waiting, reason.rank)
 
 
 def used(plan: Plan, now: datetime) -> int | None:

@@ -185,15 +185,15 @@ def _in(post: PostRecord, texts: set[str]) -> bool:
 
 
 def settle(
-    run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequence[str], now: datetime
+    run: Run, site: Site, old: SiteModel, new: SiteModel, objections: Sequence[str], now: datetime
 ) -> bool:
     """Ends the learning of a changed layout. If the list of objections to the model `new`
-    (`verdict`) is empty, it becomes the site's new structure version, stored threads and boards get
+    (`objections`) is empty, it becomes the site's new structure version, stored threads and boards get
     addresses that have changed, and True is returned. Otherwise `new` is stored as a proposal,
     `old` stays in use, and False is returned."""
     merged = layout.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)
-    agreed = not verdict
+    agreed = not objections
     version = structures.record(
         site,
         Origin.RELEARNED,
@@ -206,7 +206,7 @@ def settle(
     told = {
         **site.layout,
         "state": "agreed" if agreed else "disagrees",
-        "verdict": list(verdict),
+        "verdict": list(objections),
         "version": version.number,
     }
     if agreed:
@@ -226,6 +226,6 @@ def settle(
             host_id=site.host_id,
         )
     else:
-        text = f"{site.name}: {', '.join(verdict)}"
+        text = f"{site.name}: {', '.join(objections)}"
         events.warn("layout_disagrees", text, now=now, run_id=run.pk, host_id=site.host_id)
     return agreed

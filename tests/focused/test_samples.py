@@ -150,7 +150,7 @@ def test_a_killed_worker_goes_on_at_the_sample_where_it_stood(
     read = [one.pk for one in readings.unread(topic).order_by("position")][:2]
     SampleDocument.objects.filter(pk__in=read).update(words={"crawler": 1.0})
     before = readings.progress(topic)
-    assert before is not None and (before["read"], before["all"], before["percent"]) == (2, 4, 50)
+    assert before is not None and (before.read, before.all, before.percent) == (2, 4, 50)
     watched.clear()
     assert jobs.run_slice(run.pk) == RunState.FINISHED
     run.refresh_from_db()
