@@ -15,7 +15,7 @@ from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
 from focused.judge.relevance import read_seeds
 from focused.models import Topic, TopicRun
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 from focused.topic import topics
 
 router = Router(tags=["topics"])

@@ -49,8 +49,8 @@ class Read:
     model (None: as expected, or not compared). `outside`: the page was made for a guest although
     the site has a login. `no_api`: the forum's JSON interface returned nothing usable. `refused`:
     code of the reason why the page was not read (robots directives, or too expensive). After the
-    last page of a sample also `learned`, the model learned from the sample, and `objections`, codes of
-    the reasons against this model.
+    last page of a sample also `learned`, the model learned from the sample, and `objections`, codes
+    of the reasons against this model.
     """
 
     reading: PageReading | None

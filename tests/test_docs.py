@@ -21,7 +21,7 @@ from crawlmgr.alarms.causes import RULES
 from crawlmgr.api.base import api
 from crawlmgr.exports import exports, saved_exports
 from deepweb.exports import OF_RECORD
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from forums.models import Policy
 from tests.crawlmgr.admin.rows import user
 

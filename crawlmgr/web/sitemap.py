@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from lxml import etree
 
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.http.inflate import InflateError, inflate, packed_as
+from crawlmgr.web.http.exchange import InflateError, inflate, packed_as
 from crawlmgr.web.url import Resolver
 
 # at most this many bytes are read, after decompression; the limit of the sitemap protocol, like

@@ -27,7 +27,7 @@ from focused.lab import tuning
 from focused.models import Comparison, Topic
 from focused.parameters import Parameter, RunOptions, parameters_of
 from focused.run.scope import Scope
-from focused.strategies import DEFAULT, strategy_class
+from focused.strategies.base import DEFAULT, strategy_class
 from focused.topic import topics
 
 SLIDER = 10

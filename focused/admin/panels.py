@@ -28,7 +28,7 @@ from focused.admin import titles
 from focused.admin.topics import find
 from focused.models import Topic, TopicRun
 from focused.parameters import parameters_of
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 from focused.topic import topics
 
 TOPICS_SHOWN = 8

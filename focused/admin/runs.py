@@ -27,7 +27,7 @@ from focused.admin.topics import trail
 from focused.judge.relevance import read_seeds
 from focused.models import TopicRun
 from focused.parameters import parameters_of
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 from focused.topic import topics
 
 WITH_OBJECTIVES = ("ant_colony", "space_evolution")

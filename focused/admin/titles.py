@@ -20,7 +20,7 @@ from focused.lab.stored_comparisons import SWEEPS, TAU, Sweep
 from focused.lab.tuning import NOW, TYPED
 from focused.models import Comparison, TopicRun
 from focused.parameters import RunOptions, parameters_of
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import BUILT_IN, strategy_class
 
 CHOICES: Mapping[str, str] = {
     "follow": gettext_noop("follow"),

@@ -33,7 +33,7 @@ from focused.lab.comparison import (
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.run.parse import CONTEXTS, Parser
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 from focused.topic import topics
 
 

@@ -20,7 +20,7 @@ from crawlmgr.models import Run
 from focused.models import Topic, TopicRun
 from focused.parameters import GRAPHS, SOURCES, RunOptions, read_settings
 from focused.run.scope import Scope
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import BUILT_IN, strategy_class
 from focused.topic import topics
 
 

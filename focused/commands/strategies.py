@@ -9,7 +9,7 @@ from django.conf import settings
 
 from crawlmgr.management.base import Result
 from focused.parameters import Parameter
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import BUILT_IN, strategy_class
 
 
 def add_arguments(parser: Any) -> None:

@@ -35,7 +35,7 @@ from focused.lab.evaluate import (
 from focused.pages import Content, Page
 from focused.parameters import Value
 from focused.run.loop import Trail, crawl
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from focused.models import Topic as StoredTopic
 from focused.parameters import Value, read_settings
 from focused.run.loop import Step, Trail
 from focused.run.parse import Parser
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 from focused.topic import topics
 
 TAU = "tau"

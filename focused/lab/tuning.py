@@ -17,7 +17,7 @@ from focused.lab.comparison import PATENT_WEIGHTS
 from focused.models import Comparison, Topic
 from focused.parameters import RunOptions, read_settings
 from focused.run.scope import Scope
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 
 KIND = "topic"
 DRAWS = 3

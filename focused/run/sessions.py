@@ -34,7 +34,7 @@ from focused.run.loop import Walk
 from focused.run.parse import UNREAD_TYPE, Parser
 from focused.run.scope import Scope
 from focused.run.stored_graph import DatabaseGraph
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 
 # most sessions kept, and their estimated memory; the newest is kept in any case, since its run
 # would have to be processed again from its beginning

@@ -29,7 +29,7 @@ from focused.models import Topic as StoredTopic
 from focused.parameters import PAGES_PER_HOST, RunOptions, read_settings
 from focused.run import archived_pages, search
 from focused.run.scope import Scope
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 
 MAX_MARKED = 100
 """Maximum number of marked pages that a new run learns from: those that were fetched last."""

@@ -188,8 +188,8 @@ def settle(
     run: Run, site: Site, old: SiteModel, new: SiteModel, objections: Sequence[str], now: datetime
 ) -> bool:
     """Ends the learning of a changed layout. If the list of objections to the model `new`
-    (`objections`) is empty, it becomes the site's new structure version, stored threads and boards get
-    addresses that have changed, and True is returned. Otherwise `new` is stored as a proposal,
+    (`objections`) is empty, it becomes the site's new structure version, stored threads and boards
+    get addresses that have changed, and True is returned. Otherwise `new` is stored as a proposal,
     `old` stays in use, and False is returned."""
     merged = layout.merged(old, new).to_json()
     changes = structures.changes_between(site.structure, merged)

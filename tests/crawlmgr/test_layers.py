@@ -126,7 +126,7 @@ PAGE_FILES = {
     "crawlmgr.web.warc.writer",
 }
 KNOWS_FASTWARC = {
-    "crawlmgr.web.http.inflate",
+    "crawlmgr.web.http.exchange",
     "crawlmgr.web.warc.reader",
     "crawlmgr.web.warc.stream",
 }

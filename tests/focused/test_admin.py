@@ -19,7 +19,7 @@ from crawlmgr.models import Run, RunState
 from focused.lab.stored_comparisons import SWEEPS
 from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.run import archived_pages, sessions
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from focused.topic import topics
 from focused.topic import topics as topic_dispatch
 from tests.crawlmgr.admin.rows import EVIL, tight, user

@@ -11,7 +11,7 @@ from django.test import Client
 from crawlmgr.models import Run
 from focused.models import Topic
 from focused.parameters import Parameter, RunOptions, parameters_of
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import BUILT_IN, strategy_class
 from focused.topic import topics
 from tests.crawlmgr.admin.rows import tight, user
 

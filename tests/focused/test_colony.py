@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph
 from focused.judge.relevance import Relevance
-from focused.strategies import strategy_class
 from focused.strategies.ant_colony import Ant
+from focused.strategies.base import strategy_class
 from focused.strategies.link_table import TAU_MAX, TAU_MIN, LinkTable, template, transition
 from focused.strategies.pareto import best_spread, fronts, nearest_farthest, normalised
 from focused.strategies.space_evolution import enter

@@ -30,7 +30,7 @@ from focused.lab.comparison import (
 from focused.lab.evaluate import Label
 from focused.run.loop import Outside
 from focused.run.parse import Parser
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from tests.benches.topics import strategies as bench
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/webgraphs"

@@ -13,7 +13,7 @@ from crawlmgr.models import Run, RunState
 from crawlmgr.web.traps import COPIES_SEEN, Copies, folder_shape
 from focused.models import Topic, TopicPage, TopicRun
 from focused.run import sessions
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from focused.topic import topics
 from tests.site.server import LocalSite, Request
 

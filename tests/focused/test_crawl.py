@@ -20,7 +20,7 @@ from focused.crawler import TopicCrawler
 from focused.graph import Node
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.run import archived_pages, sessions
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from focused.topic import topics
 from tests.clocks import ManualClock
 from tests.focused.topical import DOCUMENTS, TopicalWeb

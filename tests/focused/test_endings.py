@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from focused.graph import MemoryGraph, State
 from focused.judge.relevance import Relevance
 from focused.run.loop import crawl
-from focused.strategies import BUILT_IN, strategy_class
-from focused.strategies.base import GIVEN_UP
+from focused.strategies.base import BUILT_IN, GIVEN_UP, strategy_class
 from tests.focused.webs import OFF, ON, Web, run, topic, url
 
 GRAPHS = 1000

@@ -12,7 +12,7 @@ from focused.judge.probability import FIRST, Judge, judged, reward, stuffed
 from focused.judge.relevance import Relevance
 from focused.pages import Page, hashed
 from focused.run.loop import Walk
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 from tests.focused.webs import DOCUMENTS, OFF, ON, Web, random_web, run, topic, url
 
 WORDS = [f"word{i}" for i in range(60)]

@@ -9,7 +9,7 @@ import pytest
 
 from focused.pages import Link
 from focused.parameters import Parameter, read_settings
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import BUILT_IN, strategy_class
 from tests.focused.webs import (
     OFF,
     ON,

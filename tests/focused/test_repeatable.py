@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDERS = """
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from tests.focused.webs import OFF, ON, Web, order
 import random
 draw = random.Random(4)

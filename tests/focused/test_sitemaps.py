@@ -13,7 +13,7 @@ from crawlmgr.models import Run, Url, UrlState
 from focused.models import Topic, TopicPage, TopicRun
 from focused.parameters import PAGES_PER_HOST
 from focused.run import archived_pages, loop, sessions, stored_pages
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from focused.topic import topics
 from tests.focused.test_crawl import OPEN, begun, crawled, now
 from tests.focused.topical import DOCUMENTS

@@ -13,8 +13,7 @@ from focused.graph import MemoryGraph, Node
 from focused.judge.relevance import Relevance
 from focused.pages import Page
 from focused.run.loop import crawl
-from focused.strategies import BUILT_IN, strategy_class
-from focused.strategies.base import GIVEN_UP
+from focused.strategies.base import BUILT_IN, GIVEN_UP, strategy_class
 from focused.strategies.breadth_first import BreadthFirst
 from focused.strategies.context_graph import layers
 from tests.focused.webs import (

@@ -8,7 +8,7 @@ from django.conf import settings as django_settings
 
 from focused.lab.stored_comparisons import SWEEPS, TAU, Sweep, heat
 from focused.parameters import read_settings
-from focused.strategies import strategy_class
+from focused.strategies.base import strategy_class
 
 
 @pytest.mark.parametrize("name", list(SWEEPS))

@@ -14,7 +14,7 @@ from focused.admin import titles
 from focused.lab import tuning
 from focused.models import Comparison, Topic
 from focused.parameters import RunOptions, parameters_of, read_settings
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import BUILT_IN, strategy_class
 from focused.topic import topics
 from tests.crawlmgr.admin.rows import tight
 from tests.focused.test_choices import client, topic

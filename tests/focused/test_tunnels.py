@@ -8,8 +8,7 @@ import pytest
 from focused.graph import MemoryGraph, State
 from focused.judge.relevance import Relevance
 from focused.pages import Page
-from focused.strategies import strategy_class
-from focused.strategies.base import GIVEN_UP
+from focused.strategies.base import GIVEN_UP, strategy_class
 from focused.strategies.best_first import RESERVE
 from focused.strategies.tunnel import TUNNEL, UNSET
 from tests.focused.webs import OFF, ON, Web, order, topic, url

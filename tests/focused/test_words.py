@@ -16,8 +16,7 @@ from focused.graph import MemoryGraph, Node
 from focused.judge.relevance import Relevance
 from focused.parameters import RunOptions, parameters_of
 from focused.run.loop import crawl
-from focused.strategies import BUILT_IN, find, strategy_class
-from focused.strategies.base import Strategy
+from focused.strategies.base import BUILT_IN, Strategy, find, strategy_class
 from focused.strategies.link_features import FEATURES
 from tests.focused.webs import order, random_web, topic, url
 

@@ -13,8 +13,7 @@ from focused.graph import MemoryGraph, Node, State
 from focused.judge.relevance import Relevance, Topic
 from focused.pages import Content, Link, Page
 from focused.run.loop import Outside, Trail, crawl
-from focused.strategies import strategy_class
-from focused.strategies.base import Strategy
+from focused.strategies.base import Strategy, strategy_class
 
 WebLink = str | tuple[str, str] | tuple[str, str, str]
 DOCUMENTS = ("focused crawler fetches topical pages", "crawler follows topical links of pages")

@@ -19,9 +19,16 @@ import requests
 import urllib3
 from requests.cookies import MockRequest, MockResponse, RequestsCookieJar, get_cookie_header
 
-from crawlmgr.web.http.exchange import REDIRECTS, Failure, FetchResponse, FetchSettings, is_accepted
+from crawlmgr.web.http.exchange import (
+    REDIRECTS,
+    Failure,
+    FetchResponse,
+    FetchSettings,
+    InflateError,
+    is_accepted,
+    unpacked,
+)
 from crawlmgr.web.http.fetch_pool import MemoryLimit
-from crawlmgr.web.http.inflate import InflateError, unpacked
 from crawlmgr.web.url import UrlParts
 
 PIECE_BYTES = 65536

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from crawlmgr.web.encoding import decode
-from crawlmgr.web.http.inflate import InflateError, packed_as, unpacked
+from crawlmgr.web.http.exchange import InflateError, packed_as, unpacked
 
 MAX_DECODED_BYTES = 30_000_000
 """Largest body after its Content-Encoding is undone: that of a page when it is fetched."""

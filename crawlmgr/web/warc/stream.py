@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from fastwarc.stream_io import GzipReader, ZstdReader
 
-from crawlmgr.web.http.inflate import GZIP_MAGIC, ZSTD_MAGIC
+from crawlmgr.web.http.exchange import GZIP_MAGIC, ZSTD_MAGIC
 from crawlmgr.web.warc.record import Head, WarcError, head_of
 
 PIECE_BYTES = 1 << 16

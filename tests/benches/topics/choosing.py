@@ -15,7 +15,7 @@ from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
 from focused.lab.comparison import Entry, run_entry
 from focused.run.parse import Parser
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from tests.training import packs
 
 BASE = "best_first"

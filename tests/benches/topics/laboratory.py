@@ -28,7 +28,7 @@ from crawlmgr.models import RunState, WarcFile
 from focused.judge.relevance import topic_from_files
 from focused.lab import stored_comparisons
 from focused.models import Comparison, Topic
-from focused.strategies import BUILT_IN
+from focused.strategies.base import BUILT_IN
 from focused.topic import topics
 from tests.benches import child
 from tests.training import packs

@@ -20,8 +20,8 @@ from focused.lab.archive import Archive
 from focused.lab.comparison import Entry, run_entry
 from focused.lab.evaluate import bootstrap_difference, targets
 from focused.run.parse import CONTEXTS, Parser
-from focused.strategies import BUILT_IN
 from focused.strategies.adaptive import Prior
+from focused.strategies.base import BUILT_IN
 from tests.training import packs, prior
 
 SHARES = ("10", "25", "50")

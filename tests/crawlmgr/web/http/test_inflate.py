@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from crawlmgr.web.http.inflate import InflateError, unpacked
+from crawlmgr.web.http.exchange import InflateError, unpacked
 
 PAGE = "<html><body>Grüße aus dem Hafen, 灯笼</body></html>".encode() * 40
 NOISE = random.Random(5).randbytes(3_000)
