@@ -106,7 +106,7 @@ def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
             note(board.site_id, code, subject, {"pages": state.doubts[code]}, now, board.pk)
         elif state.pages_read:
             gone(board.site_id, code, [subject])
-    kept, of = state.told
+    kept, of = state.counts_agreeing
     if of:
         _add(board.site_id, "replies", kept, of, now)
     contradicted = of >= FEWEST_OF_VISIT and kept < CONTRADICTED * of
@@ -125,7 +125,7 @@ def contradicted(visit_id: int | None) -> bool:
     visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
     if visit is None:
         return False
-    kept, of = VisitState.from_json(visit.state).told
+    kept, of = VisitState.from_json(visit.state).counts_agreeing
     held = [
         one for one in visit.board.site.structure.get("lessons") or () if one["claim"] == "replies"
     ]
@@ -142,7 +142,7 @@ def compare(visit: Visit, thread: Thread, complete: bool) -> None:
     if agrees is None and complete:
         return
     if agrees is not None:
-        state.told = [state.told[0] + agrees, state.told[1] + 1]
+        state.counts_agreeing = [state.counts_agreeing[0] + agrees, state.counts_agreeing[1] + 1]
     if not complete and not agrees:
         state.doubt("posts_left_out")
     visit.state = state.to_json()

@@ -62,23 +62,27 @@ class BoardFacts:
     resume_page: int = 0
 
 
+STORED_KEYS = {"position": "way", "counts_agreeing": "told", "read_back_to": "reach"}
+"""Keys under which some attributes of `VisitState` are stored, as in version 0.1.0."""
+
+
 @dataclass(slots=True)
 class VisitState:
     """The state of a visit between two list pages; `to_json` and `from_json` are inverse.
 
     `stopped_by` (code of the reason for ending) and `complete` refer to the list. `owing` counts,
     by reason, pages of threads that could not be read, and rows; `lost` names the first of them as
-    [reason, page number, address]. `doubts` counts doubtful readings by code. `told`: the number of
-    threads that have as many posts as the reply count in their row says, and the number compared.
-    `reach`: time (ISO) before which last replies were too old to fetch, "" in a visit that reads
-    only what is new. `placed`: the number of threads whose page names the board in which the list
-    shows them; `elsewhere`: the board (id) that it names, by the id of the thread, where that is
-    another one.
+    [reason, page number, address]. `doubts` counts doubtful readings by code. `counts_agreeing`:
+    the number of threads that have as many posts as the reply count in their row says, and the
+    number compared. `read_back_to`: time (ISO) before which last replies were too old to fetch, ""
+    in a visit that reads only what is new. `placed`: the number of threads whose page names the
+    board in which the list shows them; `elsewhere`: the board (id) that it names, by the id of the
+    thread, where that is another one.
 
     A page may link several candidates for its next page. `spare` lists those not followed, as
     [position ("numbers", "word" …), address]; they are tried if the one followed shows no new rows.
-    `way`: position of the one being tried, "" for the first choice. `proved`: position of one that
-    had new rows; the site's model then prefers it.
+    `position`: that of the one being tried, "" for the first choice. `proved`: position of one
+    that had new rows; the site's model then prefers it.
 
     `tops`: newest last reply (ISO, "" without times) on page 1, each time that it was read.
     `rechecked`: number of pages read in the phase recheck.
@@ -101,11 +105,11 @@ class VisitState:
     owing: dict[str, int] = field(default_factory=dict)
     lost: list[list[Any]] = field(default_factory=list)
     spare: list[list[str]] = field(default_factory=list)
-    way: str = ""
+    position: str = ""
     proved: str = ""
     doubts: dict[str, int] = field(default_factory=dict)
-    told: list[int] = field(default_factory=lambda: [0, 0])
-    reach: str = ""
+    counts_agreeing: list[int] = field(default_factory=lambda: [0, 0])
+    read_back_to: str = ""
     placed: int = 0
     elsewhere: dict[str, int] = field(default_factory=dict)
 
@@ -128,14 +132,14 @@ class VisitState:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the state as a JSON-ready dictionary."""
-        return asdict(self)
+        return {STORED_KEYS.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> VisitState:
         """Restores a state from the dictionary that `to_json` returned; unknown keys are
         ignored."""
-        names = cls.__dataclass_fields__
-        return cls(**{key: value for key, value in data.items() if key in names})
+        names = {STORED_KEYS.get(name, name): name for name in cls.__dataclass_fields__}
+        return cls(**{names[key]: value for key, value in data.items() if key in names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +299,7 @@ class Visit:
                 tally.past += counted and ordered and self._below_watermark(row)
         state.seen = sorted(self._seen)
         follow = self._rival(tally) or self._advance(bool(rows), next_url or "", tally)
-        if follow == next_url and not state.way:
+        if follow == next_url and not state.position:
             state.spare = [[source, other] for source, other in next_links if other != next_url]
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
@@ -306,11 +310,11 @@ class Visit:
         if state.phase != "fresh" or state.page < 2:
             return ""
         if tally.fresh:
-            state.proved, state.way, state.spare = state.way or state.proved, "", []
+            state.proved, state.position, state.spare = state.position or state.proved, "", []
             return ""
         if not state.spare:
             return ""
-        state.way, state.next_url = state.spare.pop(0)
+        state.position, state.next_url = state.spare.pop(0)
         return state.next_url
 
     def _moved(self, rows: list[Row]) -> bool:

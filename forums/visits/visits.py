@@ -147,7 +147,7 @@ def store_list(
         )
     rows = [(threads.to_row(record), record) for record in records]
     if limits.since is not None:
-        walk.state.reach = limits.since.isoformat()
+        walk.state.read_back_to = limits.since.isoformat()
     guests = moved_addresses.told_elsewhere(visit.board, rows)
     walk.state.left_out(reading)
     known = threads.signatures(visit.board, [row.key for row, _r in rows], limits.since) | guests
@@ -502,7 +502,9 @@ def finish(visit: Visit, now: datetime) -> None:
     if state.complete:
         if state.stopped_by != "not_modified":
             board.watermark = incremental.watermark(state, visit.started or now)
-        board.read_since = datetime.fromisoformat(state.reach) if state.reach else board.read_since
+        board.read_since = (
+            datetime.fromisoformat(state.read_back_to) if state.read_back_to else board.read_since
+        )
         board.complete_at, board.unfinished = now, {}
         board.watched_since = board.watched_since or visit.started or now
     elif state.last_url and state.pages_read:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from focused import strategies
 from focused.admin import crawl as crawl_views
 from focused.admin import titles
 from focused.graph import MemoryGraph, Node
 from focused.judge.relevance import Relevance
 from focused.parameters import RunOptions, parameters_of
 from focused.run.loop import crawl
+from focused.strategies import base as strategies
 from focused.strategies.base import BUILT_IN, Strategy, find, strategy_class
 from focused.strategies.link_features import FEATURES
 from tests.focused.webs import order, random_web, topic, url
