@@ -145,7 +145,7 @@ def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
             lambda: timings.put(kind, target, form.values(), now=now, user=request.user),
         ):
             return back(request, "hours", kind, target)
-    window = timings.hours_of(row)
+    hours = timings.hours_of(row)
     context = {
         "form": form,
         "row": row,
@@ -154,9 +154,9 @@ def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
         "kind": kind,
         "target": target,
         "may": may,
-        "window": window,
+        "window": hours,
         "opens": timings.opens(row, now),
-        "openings": list(islice(window.openings(now), SHOWN)) if window else [],
+        "openings": list(islice(hours.openings(now), SHOWN)) if hours else [],
         "zones": sorted(available_timezones()),
         "history": history.lines(
             timings.history_kind(kind), target, lambda way, _among: str(NAMES.get(way[0], way[0]))
@@ -177,18 +177,18 @@ def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
 
 
 def _initial(row: Any, timed: Timed) -> dict[str, Any]:
-    window = timings.hours_of(row)
+    hours = timings.hours_of(row)
     zone = row.timezone if row.pk else timed.zone(row.target)
     first = {
-        "limited": window is not None,
+        "limited": hours is not None,
         "timezone": zone,
         "jitter": row.jitter_seconds // 60,
         "days": list(range(7)),
     }
-    if window is None:
+    if hours is None:
         return {**first, "start": "01:00", "end": "06:00"}
-    end = "00:00" if window.end == opening_hours.DAY_MINUTES else words.clock(window.end)
-    return {**first, "start": words.clock(window.start), "end": end, "days": sorted(window.days)}
+    end = "00:00" if hours.end == opening_hours.DAY_MINUTES else words.clock(hours.end)
+    return {**first, "start": words.clock(hours.start), "end": end, "days": sorted(hours.days)}
 
 
 @post_view("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)

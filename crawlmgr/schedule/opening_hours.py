@@ -74,35 +74,35 @@ def parse(text: str, zone: ZoneInfo) -> OpeningHours | None:
     return OpeningHours(start, end, _days(found[1]) if found[1] else EVERY_DAY, zone)
 
 
-def next_allowed(window: OpeningHours | None, moment: datetime) -> datetime:
-    """Returns `moment` if it is inside the working hours, or if there are none (`window` is None);
+def next_allowed(hours: OpeningHours | None, moment: datetime) -> datetime:
+    """Returns `moment` if it is inside the working hours, or if there are none (`hours` is None);
     otherwise the time at which they next begin.
 
     >>> night = parse("22:00-06:00", ZoneInfo("Asia/Shanghai"))
     >>> next_allowed(night, datetime(2026, 5, 1, 9, 30, tzinfo=UTC)).isoformat()
     '2026-05-01T14:00:00+00:00'
     """
-    if window is None:
+    if hours is None:
         return moment
-    opens, _closes = next(window.openings(moment))
+    opens, _closes = next(hours.openings(moment))
     return max(opens, moment)
 
 
-def is_open(window: OpeningHours | None, moment: datetime) -> bool:
-    """Tells whether `moment` is inside the working hours; True if there are none (`window` is
+def is_open(hours: OpeningHours | None, moment: datetime) -> bool:
+    """Tells whether `moment` is inside the working hours; True if there are none (`hours` is
     None)."""
-    return next_allowed(window, moment) == moment
+    return next_allowed(hours, moment) == moment
 
 
 def between(
-    window: OpeningHours | None, since: datetime, until: datetime
+    hours: OpeningHours | None, since: datetime, until: datetime
 ) -> list[tuple[datetime, datetime]]:
     """Returns the parts of the period from `since` to `until` that are inside the working hours, as
-    (begin, end) pairs in order; the whole period if there are none (`window` is None)."""
-    if window is None:
+    (begin, end) pairs in order; the whole period if there are none (`hours` is None)."""
+    if hours is None:
         return [(since, until)]
     found = []
-    for opens, closes in window.openings(since):
+    for opens, closes in hours.openings(since):
         if opens >= until:
             break
         found.append((max(opens, since), min(closes, until)))

@@ -93,10 +93,10 @@ def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) ->
     if one.next_at is None or one.seconds is None or one.paused:
         return []
     found: list[Starts] = []
-    window, at = timings.hours_of(row), max(one.next_at, now)
+    hours, at = timings.hours_of(row), max(one.next_at, now)
     while at < until and len(found) < MAX_STARTS:
         found.append(Starts(at, at, 1))
-        at = opening_hours.next_allowed(window, at + timedelta(seconds=one.seconds))
+        at = opening_hours.next_allowed(hours, at + timedelta(seconds=one.seconds))
     return found
 
 

@@ -245,7 +245,7 @@ class InsideWords:
         self._built = 0
         self._where: dict[Term, str] = {}
         self._counted: frozenset[Term] = frozenset()
-        self.seen = Retrieved()
+        self.retrieved = Retrieved()
 
     def offers(
         self,
@@ -266,11 +266,11 @@ class InsideWords:
         for _ in range(2):
             self._follow(log, listed, columns)
             for place, outcome in enumerate(outcomes):
-                own = self.seen.outcomes[place]
-                self.seen.outcomes[place] = own._replace(
+                own = self.retrieved.outcomes[place]
+                self.retrieved.outcomes[place] = own._replace(
                     overflowed=outcome.overflowed, matching=outcome.matching
                 )
-            offers = policy.offers(self.seen)
+            offers = policy.offers(self.retrieved)
             if all(offer.choice.query[0] in self._counted for offer in offers):
                 break
             # The chosen word is missing from the last count of words: `_built` 0 makes `_follow`
@@ -287,7 +287,7 @@ class InsideWords:
         listed: Mapping[int, Mapping[str, Any]],
         columns: Collection[str],
     ) -> None:
-        for entry in log[len(self.seen.outcomes) :]:
+        for entry in log[len(self.retrieved.outcomes) :]:
             for pk in entry.found:
                 for part, _, words in self._said(listed.get(pk, {}), columns):
                     self._known[part].update(words)
@@ -300,14 +300,14 @@ class InsideWords:
                 for part, words in self._known.items()
                 for word in words
             )
-            self.seen = Retrieved(lambda term: self._where.get(term, ""))
-        for entry in log[len(self.seen.outcomes) :]:
+            self.retrieved = Retrieved(lambda term: self._where.get(term, ""))
+        for entry in log[len(self.retrieved.outcomes) :]:
             answer = [
-                (pk, () if self.seen.has(pk) else self._terms(listed.get(pk, {}), columns))
+                (pk, () if self.retrieved.has(pk) else self._terms(listed.get(pk, {}), columns))
                 for pk in entry.found
             ]
             choice = entry.choice._replace(query=self._as_seen(entry.choice.query))
-            self.seen.add(choice, answer, entry.overflowed, entry.partial)
+            self.retrieved.add(choice, answer, entry.overflowed, entry.partial)
 
     def _said(
         self, fields: Mapping[str, Any], columns: Collection[str]

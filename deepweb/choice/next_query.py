@@ -148,7 +148,7 @@ def choosers_of(
     choices = {
         slot.names[0]: slot.values
         for slot in session.slots
-        if slot.values and search.verdict(frozenset(slot.names), seen) is not False
+        if slot.values and search.informative(frozenset(slot.names), seen) is not False
     }
     others = [slot for slot in slots if slot.names[0] not in choices]
     combined = [Combinations(box, choices, policy, _left(session))] if choices else []

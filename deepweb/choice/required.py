@@ -66,7 +66,7 @@ class Parts:
         no words."""
         self._parts, self._column_of = [part for part in parts if part], column_of
         self._is_filter = is_filter
-        self.seen = {part: Retrieved(column_of) for part in self._parts}
+        self.retrieved = {part: Retrieved(column_of) for part in self._parts}
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -107,8 +107,8 @@ class Parts:
                 (key, [term for term in terms if self._column_of(term) == column])
                 for key, terms in answer
             ]
-        if part in self.seen and len(words) == 1:
-            self.seen[part].add(
+        if part in self.retrieved and len(words) == 1:
+            self.retrieved[part].add(
                 Choice(words, choice.predicted, choice.bucket), answer, overflowed, partial
             )
 
@@ -133,10 +133,10 @@ class Parts:
         from earlier queries, times the word's share of all seen records (`_share`).
         """
         found: list[Offer] = []
-        brought = {part: self._brought(overall, part) for part in self.seen}
+        brought = {part: self._brought(overall, part) for part in self.retrieved}
         matching, share = (sum(pair[place] for pair in brought.values()) for place in (0, 1))
         usual = (matching + PRIOR_SHARE * UNKNOWN_SCALE * overall.records) / (share + PRIOR_SHARE)
-        for part, seen in self.seen.items():
+        for part, seen in self.retrieved.items():
             if self._is_filter and len(seen.outcomes) >= IN_VAIN and not seen.records:
                 continue
             if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
@@ -171,7 +171,7 @@ class Parts:
         limit: int | None,
         doubtful: frozenset[str],
     ) -> list[Offer]:
-        seen = self.seen[part]
+        seen = self.retrieved[part]
         asked = {outcome.query[0] for outcome in overall.outcomes}
         size = (brought[0] + PRIOR_SHARE * usual) / (brought[1] + PRIOR_SHARE)
         best: list[Offer] = []

@@ -114,7 +114,7 @@ class TemplateSearch:
             slot.whole is None
             or not self._has_values(slot)
             or not self.must <= template
-            or self.verdict(template, seen) is False
+            or self.informative(template, seen) is False
         ):
             return []
         places = self.values[slot.names[0]]
@@ -135,7 +135,7 @@ class TemplateSearch:
         by = By.CHOICES if ranges.isdisjoint(term.input for term in query) else By.RANGES
         return Choice(query, predicted, by)
 
-    def verdict(self, template: Template, seen: Retrieved) -> bool | None:
+    def informative(self, template: Template, seen: Retrieved) -> bool | None:
         """Tells whether a template (set of inputs) is informative: queries that set it returned at
         least two different answers with records, and at least 20 % of their answers are different.
         False if that is not so after five queries, None before.
@@ -155,7 +155,7 @@ class TemplateSearch:
         return False if len(places) >= SAMPLES else None
 
     def note(self, seen: Retrieved) -> None:
-        """Reads the answers so far, which `verdict` judges by."""
+        """Reads the answers so far, which `informative` judges by."""
         self._answers, self._by_template, self._known_cells = {}, {}, {}
         for place, outcome in enumerate(seen.outcomes):
             self._answers[tuple(sorted(outcome.query))] = frozenset(seen.answers[place].tolist())
@@ -193,7 +193,7 @@ class TemplateSearch:
         informative (different values give different answers), then all. Yields nothing if the input
         is known to be uninformative."""
         template = frozenset(slot.names)
-        known = self.verdict(template, seen)
+        known = self.informative(template, seen)
         if known is False:
             return
         if slot.whole is not None and (self._has_values(slot) or self._are_alike(seen, slot)):
@@ -314,7 +314,7 @@ class TemplateSearch:
         self, seen: Retrieved, outcome: Outcome, slot: Slot, matching: float
     ) -> Iterator[_Offer]:
         template = _template(outcome.query) | frozenset(slot.names)
-        if len(template) > MAX_BOUND or self.verdict(template, seen) is False:
+        if len(template) > MAX_BOUND or self.informative(template, seen) is False:
             return
         if slot.whole is not None:
             for half in slot.whole.halves():

@@ -316,12 +316,12 @@ class ModelError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Classification:
     """A form's type, the classifier's `confidence` in it (its probability, in [0, 1]), whether the
-    form can be queried, and the probability of every type (`shares`)."""
+    form can be queried, and the probability of every type (`probabilities`)."""
 
     type: FormType
     confidence: float
     searchable: bool
-    shares: Mapping[FormType, float]
+    probabilities: Mapping[FormType, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,11 +339,13 @@ class FormModel:
     bias: np.ndarray
     weights: Mapping[str, np.ndarray]
 
-    def shares(self, form: Form) -> np.ndarray:
+    def probabilities(self, form: Form) -> np.ndarray:
         """Returns the probability of every class, in the order of `classes`; they sum to 1."""
-        return self.shares_of(counts(form), word_features(form))
+        return self.probabilities_of(counts(form), word_features(form))
 
-    def shares_of(self, numbers: Mapping[str, float], words: Mapping[str, float]) -> np.ndarray:
+    def probabilities_of(
+        self, numbers: Mapping[str, float], words: Mapping[str, float]
+    ) -> np.ndarray:
         """Returns the probabilities of the classes, in the order of `classes`, from computed
         features: `numbers` (numeric features by name) and `words` (word features by name)."""
         scores = self.bias.astype(float).copy()
@@ -364,14 +366,14 @@ class FormModel:
     def classify(self, form: Form) -> Classification:
         """Returns the likeliest type of a form. It is `searchable` if the type is search and it has
         a field to query and no password or file field."""
-        shares = self.shares(form)
+        shares = self.probabilities(form)
         best = int(shares.argmax())
         found = self.classes[best]
         return Classification(
             type=found,
             confidence=float(shares[best]),
             searchable=found is FormType.SEARCH and can_be_asked(form),
-            shares=dict(zip(self.classes, map(float, shares), strict=True)),
+            probabilities=dict(zip(self.classes, map(float, shares), strict=True)),
         )
 
     def to_json(self) -> dict[str, Any]:

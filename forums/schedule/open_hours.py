@@ -29,10 +29,10 @@ class Openings:
     ends: Floats
 
     @classmethod
-    def of(cls, window: opening_hours.OpeningHours, since: float, until: float) -> Openings:
-        """Returns the working hours that `window` defines between two moments (epoch seconds)."""
+    def of(cls, hours: opening_hours.OpeningHours, since: float, until: float) -> Openings:
+        """Returns the working hours that `hours` defines between two moments (epoch seconds)."""
         first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
-        parts = opening_hours.between(window, first, last)
+        parts = opening_hours.between(hours, first, last)
         return cls(
             np.array([one.timestamp() for one, _end in parts]),
             np.array([end.timestamp() for _start, end in parts]),
@@ -87,22 +87,22 @@ WHOLE_DAY: Spans = ((0.0, DAY_HOURS),)
 MINUTES = 1440
 
 
-def spans(window: opening_hours.OpeningHours | None, day: date, zone: ZoneInfo) -> Spans:
+def spans(hours: opening_hours.OpeningHours | None, day: date, zone: ZoneInfo) -> Spans:
     """Returns the open hours of a day on the clock of `zone`, as pairs (begin, end) in hours; () if
-    the site is closed all day. A site without working hours (window None) is open all day.
+    the site is closed all day. A site without working hours (hours None) is open all day.
 
     >>> utc = ZoneInfo("UTC")
     >>> spans(opening_hours.parse("22:00-06:00", utc), date(2026, 5, 1), utc)
     ((0.0, 6.0), (22.0, 24.0))
     """
-    if window is None:
+    if hours is None:
         return WHOLE_DAY
     start, end = (
         datetime.combine(day + timedelta(days=step), time(), zone).astimezone(UTC)
         for step in (0, 1)
     )
     scale = DAY_HOURS / (end - start).total_seconds()
-    parts = opening_hours.between(window, start, end)
+    parts = opening_hours.between(hours, start, end)
     return tuple(
         ((first - start).total_seconds() * scale, (last - start).total_seconds() * scale)
         for first, last in parts

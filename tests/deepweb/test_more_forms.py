@@ -114,7 +114,7 @@ def test_the_same_form_twice_is_a_form_of_twice_the_weight() -> None:
     halves = [replace(one, weight=0.5) for one in ones for _ in range(2)]
     first, second = train(ones), train(halves)
     box = ones[0].form
-    assert second.shares(box) == pytest.approx(first.shares(box), abs=0.02)
+    assert second.probabilities(box) == pytest.approx(first.probabilities(box), abs=0.02)
 
 
 def test_further_forms_are_never_judged_and_never_lent_to_their_own_domain() -> None:

@@ -292,7 +292,7 @@ def predictions(
         )
         for place, example in enumerate(examples):
             if fold_of[example.domain] == fold and example.form.fields:
-                shares = model.shares_of(example.numbers, example.words)
+                shares = model.probabilities_of(example.numbers, example.words)
                 predicted[place] = model.classes[int(shares.argmax())], float(shares.max())
         on_fold(fold)
     return predicted

@@ -55,9 +55,9 @@ def test_a_word_counts_in_every_record_that_holds_it_anywhere() -> None:
     records = {**RECORDS, 6: {"title": "art"}}
     log.append(asked(4, (Term(BOX, "y"),), [6]))
     [offer] = words.offers(log, outcomes(log), records, FreshPolicy(), ["title"])
-    place = words.seen.index_of(Term(BOX, "art"))
+    place = words.retrieved.index_of(Term(BOX, "art"))
     assert (
-        place is not None and words.seen.frequency[place] == 5
+        place is not None and words.retrieved.frequency[place] == 5
     )  # words that contain “art”: party, starting, depart, cartwheel, art
     assert offer.choice.query == (Term(BOX, "art"),) and offer.gain > 0
 

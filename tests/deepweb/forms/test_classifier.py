@@ -75,7 +75,7 @@ def test_our_evaluation_equals_scikit_learns():
     theirs.classes_ = np.array([str(name) for name in model.classes])
     theirs.coef_ = np.array([model.weights[name] for name in names]).T
     theirs.intercept_ = model.bias
-    ours = np.array([model.shares_of(example.numbers, example.words) for example in known])
+    ours = np.array([model.probabilities_of(example.numbers, example.words) for example in known])
     assert ours == pytest.approx(
         theirs.predict_proba(sparse.csr_matrix(np.array(rows)).toarray()), abs=1e-9
     )
@@ -104,7 +104,9 @@ def test_the_file_keeps_the_model_and_damage_is_told(tmp_path):
     path.write_text(json.dumps(model.to_json()))
     again = load_model(path)
     for example in examples(1):
-        assert again.shares(example.form) == pytest.approx(model.shares(example.form), abs=0.01)
+        assert again.probabilities(example.form) == pytest.approx(
+            model.probabilities(example.form), abs=0.01
+        )
     for change, reason in (
         ({"format": "x"}, "no form model"),
         ({"version": 99}, "train it anew"),
@@ -206,8 +208,8 @@ def test_the_shipped_model_reads_languages_it_was_hardly_trained_on(kind, html):
     form, verdict = classify_html(html, "http://example.org/", shipped_model())
     assert verdict.type == kind
     assert verdict.searchable is (kind == "search")
-    assert verdict.confidence == pytest.approx(max(verdict.shares.values())) and sum(
-        verdict.shares.values()
+    assert verdict.confidence == pytest.approx(max(verdict.probabilities.values())) and sum(
+        verdict.probabilities.values()
     ) == pytest.approx(1)
 
 

@@ -93,14 +93,14 @@ def asked(books: Books, slots: list[Slot], queries: int) -> tuple[Retrieved, Tem
 def test_cut_answers_are_refined_until_all_is_seen() -> None:
     seen, search = asked(Books(200, cut=20), [KIND, PRICE], 60)
     assert seen.records == 200
-    assert search.verdict(frozenset(("kind",)), seen) is True
+    assert search.informative(frozenset(("kind",)), seen) is True
     assert any(len(outcome.query) == 3 for outcome in seen.outcomes)
 
 
 def test_an_input_that_is_not_heeded_is_given_up() -> None:
     seen, search = asked(Books(60, cut=100, deaf=["shade"]), [KIND, SHADE], 40)
     assert seen.records == 60 and len(seen.outcomes) <= 6
-    assert search.verdict(frozenset(("shade",)), seen) is not True
+    assert search.informative(frozenset(("shade",)), seen) is not True
     assert not any(
         {"kind", "shade"} <= {term.input for term in outcome.query} for outcome in seen.outcomes
     )
@@ -113,7 +113,7 @@ def test_a_choice_beside_words_counts_only_where_it_changes_the_answer() -> None
     for value in SHADE.values:
         seen.add(Choice((word, Term("shade", value))), [(n, ()) for n in range(10)], True)
     search.note(seen)
-    assert search.verdict(frozenset(("q", "shade")), seen) is not True
+    assert search.informative(frozenset(("q", "shade")), seen) is not True
     for place, value in enumerate(SHADE.values):
         seen.add(
             Choice((Term("q", "stone"), Term("shade", value))),
@@ -121,7 +121,7 @@ def test_a_choice_beside_words_counts_only_where_it_changes_the_answer() -> None
             True,
         )
     search.note(seen)
-    assert search.verdict(frozenset(("q", "shade")), seen) is True
+    assert search.informative(frozenset(("q", "shade")), seen) is True
 
 
 @pytest.mark.parametrize("slots", [[KIND, PRICE], [PRICE, KIND]])
