@@ -280,6 +280,14 @@ _NOTHING = re.compile(
 """Words by which pages say that nothing was found."""
 
 
+_DECORATIVE = re.compile(
+    r"logo|header|footer|banner|clear|overlay|modal|menu|nav|cookie|toolbar|tooltip|sidebar"
+    r"|backdrop",
+    re.I,
+)
+"""Parts of the names of empty elements that are no place for records."""
+
+
 _SESSION = (FieldRole.TOKEN,)
 
 
@@ -383,12 +391,17 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
 def filled_by_script(root: HtmlElement, lines: Iterable[str]) -> bool:
     """Tells whether a script probably fills a page without results: it has a script and an empty
     element with an id, or asks for scripts to be permitted, and nothing says that nothing was
-    found."""
+    found: neither words nor the header of an empty table."""
     if next(root.iter("script"), None) is None or any(map(_NOTHING.search, lines)):
         return False
     asks = any("script" in (each.text_content() or "").lower() for each in root.iter("noscript"))
+    if not asks and any(len(list(row.iter("th"))) > 1 for row in root.iter("tr")):
+        return False
     return asks or any(
-        each.get("id") and not len(each) and not (each.text or "").strip()
+        each.get("id")
+        and not len(each)
+        and not (each.text or "").strip()
+        and not _DECORATIVE.search(f"{each.get('id')} {each.get('class')}")
         for each in root.iter("div", "main", "section", "ul", "ol", "tbody")
     )
 

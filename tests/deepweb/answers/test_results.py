@@ -6,6 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
+from crawlmgr.web.pages.outline import outline
+from deepweb.answers.page import filled_by_script
+from deepweb.answers.result_list import page_lines
 from deepweb.answers.totals import (
     ResultKind,
     judge,
@@ -21,7 +24,7 @@ from deepweb.forms.templates import (
     ranges,
 )
 from deepweb.forms.types import FormType
-from deepweb.search_forms import read_forms
+from deepweb.search_forms import parse_page, read_forms
 from deepweb.submission import fill, refusal
 
 FURNITURE = "\n".join(
@@ -187,3 +190,20 @@ def verdict(kind=FormType.SEARCH, confidence=0.99):
 )
 def test_what_may_never_be_submitted(read, judged, released, reason):
     assert refusal(read, judged, released) == reason
+
+
+@pytest.mark.parametrize(
+    ("body", "by_script"),
+    [
+        ("<div id=app></div>", True),
+        ("<noscript>Please permit JavaScript.</noscript>", True),
+        ("<ul id=hits></ul><div id=header-logo></div>", True),
+        ("<div id=header-logo></div><p>Issues</p>", False),
+        ("<div id=app></div><p>Nothing was found.</p>", False),
+        ("<div id=list></div><table><tr><th>ID<th>Title</tr></table>", False),
+    ],
+)
+def test_an_answer_without_results_is_filled_by_a_script(body: str, by_script: bool) -> None:
+    root = parse_page(f"<html><body><script>run()</script>{body}</body></html>")
+    assert root is not None
+    assert filled_by_script(root, page_lines(outline(root))) == by_script
