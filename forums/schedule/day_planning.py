@@ -197,12 +197,19 @@ class Expectation:
 
 
 def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> Expectation:
-    """Returns what visits at `now` are expected to find on boards last visited at `previous`.
+    """Returns what visits are expected to find.
 
-    board, previous and now: one entry per visit; hours on one clock, which may exceed 24. rates:
-    (n, bins), weighted events per hour by hour of the day. The busy hours of a visit are the bin
-    with the highest rate since the last visit, within six hours, and the bins adjoining it with at
-    least 0.7 of that rate.
+    Parameters
+    ----------
+    rates : (n, bins), weighted events per hour by hour of the day.
+    board, previous, now : (visits,), board number, and hours of the last visit and of this one, on
+        one clock, which may exceed 24.
+
+    Returns
+    -------
+    expectation : (visits,) in each field. The busy hours of a visit are the bin with the highest
+        rate since the last visit, within six hours, and the bins adjoining it with at least 0.7 of
+        that rate.
     """
     intensity = Intensity.of(rates)
     start = np.maximum(previous, now - LONGEST_HOURS)

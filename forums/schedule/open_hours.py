@@ -60,11 +60,17 @@ class Openings:
 
 
 def mask(openings: Sequence[Openings | None], site: Ints, now: float) -> Bools | None:
-    """Returns a mask of the boards whose site may be visited at that moment, (n,); None if no site
-    has working hours.
+    """Tells which boards may be visited at a moment.
 
-    site: (n,), site number of each board; openings: one entry per site number, None for a site that
-    is always open.
+    Parameters
+    ----------
+    openings : one entry per site number, None for a site that is always open.
+    site : (n,), site number of each board.
+    now : epoch seconds.
+
+    Returns
+    -------
+    open : (n,); None if no site has working hours.
     """
     if not any(one is not None for one in openings):
         return None
@@ -110,8 +116,18 @@ def spans(hours: opening_hours.OpeningHours | None, day: date, zone: ZoneInfo) -
 
 
 def to_planning_clock(rates: Floats, open_: Spans) -> Floats:
-    """Converts rates (n, bins) per hour of the real day to rates per hour of the planning clock,
-    which stops outside the open hours; each board's sum over the day is unchanged."""
+    """Converts rates of the real day to rates of the planning clock, which stops outside the open
+    hours.
+
+    Parameters
+    ----------
+    rates : (n, bins), events per hour of the real day.
+    open_ : the open hours of the day; not empty.
+
+    Returns
+    -------
+    rates : (n, bins), per hour of the planning clock; each board's sum over the day is unchanged.
+    """
     bins = rates.shape[1]
     starts, ends, before = _bounds(open_)
     minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
@@ -130,8 +146,17 @@ def to_planning_clock(rates: Floats, open_: Spans) -> Floats:
 
 
 def to_day_hours(hours: Floats, open_: Spans) -> Floats:
-    """Converts hours of the planning clock to hours of the real day. It runs from 0 to 24 and
-    stands still outside `open_`."""
+    """Converts hours of the planning clock to hours of the real day.
+
+    Parameters
+    ----------
+    hours : (m,), in [0, 24), on a clock that stands still outside `open_`.
+    open_ : the open hours of the day; not empty.
+
+    Returns
+    -------
+    hours : (m,), within the open hours.
+    """
     starts, ends, before = _bounds(open_)
     along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
     place = np.searchsorted(before, along, side="right") - 1

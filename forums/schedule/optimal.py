@@ -222,11 +222,18 @@ def _best_between(
 def polished_closed_form(
     intensity: Intensity, visits: Ints, phases: int = PHASES
 ) -> tuple[Ints, Floats]:
-    """Returns visit hours for any numbers of visits, as parallel arrays (board number, hour) with
-    one entry per visit.
+    """Returns visit hours for any numbers of visits: for each board, the closed form is computed
+    for several phases and improved by a few sweeps each; the best result is then optimised fully.
 
-    For each board, the closed form is computed for several phases and improved by a few sweeps
-    each; the best result is then optimised fully.
+    Parameters
+    ----------
+    intensity : the boards' rates and their integrals.
+    visits : (n,), visits a day of each board.
+    phases : number of phases to try, at least 1.
+
+    Returns
+    -------
+    board, hours : (sum of visits,) each, board number and hour of each visit.
     """
     parts = []
     for first in range(0, max(len(visits), 1), BLOCK_BOARDS):

@@ -108,12 +108,25 @@ Placement = Callable[[Ints], tuple[Ints, Floats]]
 def timetable(
     allocate: Callable[[int], Ints], place: Placement, boards: int, visits_per_day: int
 ) -> Timetable:
-    """Returns a timetable with exactly `visits_per_day` visits on every day. allocate: a function
-    from a total to each board's number of visits; place: a function from these numbers to the
-    visits' boards and hours.
+    """Returns a timetable with exactly the same number of visits on every day.
 
     With fewer visits a day (M) than boards (n), the visits of ceil(n / M) days are allocated
     together, so that every board is visited in that cycle.
+
+    Parameters
+    ----------
+    allocate : function from a total to each board's number of visits, (n,).
+    place : function from these numbers to the visits' boards and hours, (visits,) each.
+    boards : number of boards.
+    visits_per_day : visits of all boards together.
+
+    Returns
+    -------
+    table : the timetable of one cycle.
+
+    References
+    ----------
+    First numbers, then times, as in algorithm BRA of the forum paper.
     """
     days = cycle_days(boards, visits_per_day)
     counts = spread_over_days(allocate(visits_per_day * days), days)

@@ -89,8 +89,18 @@ class Facts:
 
 
 def facts(history: ThreadHistory, threads: Ints, fetched: Floats) -> Facts:
-    """Returns the state of `threads` as fetched at `fetched` (epoch seconds, parallel); each thread
-    must have a post by then."""
+    """Returns the state of threads as they were fetched.
+
+    Parameters
+    ----------
+    history : the posts of all threads.
+    threads, fetched : (m,), thread number, and epoch seconds of the fetch; each thread must have a
+        post by then.
+
+    Returns
+    -------
+    facts : (m,) in each field; ages and silences in operational hours.
+    """
     stop = history.known(threads, fetched)
     first = history.first[threads]
     last = np.maximum(stop - 1, first)
