@@ -106,7 +106,9 @@ def store_rows(
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
         elif not record.board_url:
-            home = thread.board_id  # a board also lists threads of others (`moves.told_elsewhere`)
+            home = (
+                thread.board_id
+            )  # a board also lists threads of others (`moved_addresses.told_elsewhere`)
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
     Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)

@@ -101,6 +101,7 @@ def _load(item: Url, now: datetime) -> Visit:
 
 
 def _add(visit: Visit, item: Url, response: FetchResponse | None, **deltas: int) -> None:
+    # each try and each redirect was a request to the site
     requests = max(1, item.attempts) + (len(response.redirects) if response else 0)
     size = response.received_bytes if response else 0
     changes = {"requests": requests, "bytes": size, **deltas}
@@ -159,6 +160,7 @@ def store_list(
         threads.fetched_since(visit, list(known)),
         _rivals(reading, settings),
     )
+    # the first choice brought no new rows and another link did: later lists of the site follow it
     if walk.state.proved and walk.state.proved != visit.state.get("proved"):
         structures.learn_pager(
             visit.board.site, str(PageKind.threadlist), walk.state.proved, now=now, run_id=run.pk
@@ -183,6 +185,7 @@ def store_list(
     )
     links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
     if decision.next_url:
+        # a key of its own, because the same address may be read again in this visit
         links.append(
             NewUrl(
                 decision.next_url,
@@ -237,6 +240,7 @@ def list_failed(
     """
     visit = _load(item, now)
     _add(visit, item, response, failed=1)
+    # only a visit that read no page at all tells that the board does not answer
     if not visit.list_pages:
         board_state.record_failure(visit.board, reason, now)
     state = incremental.VisitState.from_json(visit.state)
@@ -278,6 +282,7 @@ def store_thread(
     end = item.payload.get("end")
     before = end[0] if end and end[0] != page else page - 1
     _add(visit, item, response)
+    # many programs answer an address beyond the end with the last page
     if page > 1 and not item.payload.get("back") and threads.same_again(thread, before, records):
         return _no_next_page(run, visit, thread, item, now)
     stored = threads.store_page(thread, page, records, now)
@@ -293,6 +298,8 @@ def store_thread(
     }
     outcome = Stored(counts={"items": stored.new}, title=reading.title)
     Visit.objects.filter(pk=visit.pk).update(posts_new=F("posts_new") + stored.new)
+    # no known post is left on the page where the thread ended: posts before it were removed, and
+    # new ones may have moved to an earlier page
     lost = (
         thread.fetched_at is not None
         and not stored.known
