@@ -52,7 +52,7 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
         "zone": zone,
         "policy": words.name(plan.policy),
         "stale": words.replan_reason(plan.stale) if plan.stale else "",
-        "standing": budget,
+        "budget": budget,
         "sentence": words.sentence(latest, plan),
         "coming": [
             {

@@ -105,7 +105,7 @@ def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
     document = json.loads(capsys.readouterr().out)
     told = (document["visits_per_day"], document["used_today"], document["left_today"])
     page = client.get(reverse("admin:forum-plan", args=[site.pk])).context
-    budget = page["standing"]
+    budget = page["budget"]
     assert (budget.visits_per_day, budget.used_today, budget.left_today) == told
     shown = client.get(reverse("admin:forum", args=[site.pk])).context
     assert (shown["plan"]["visits"], shown["plan"]["used"], shown["plan"]["left"]) == told
