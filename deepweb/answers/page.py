@@ -17,7 +17,7 @@ from crawlmgr.web.pages.forms import Submission
 from crawlmgr.web.pages.outline import outline
 from crawlmgr.web.pages.tree import exceeds
 from crawlmgr.web.url import UrlError, parse
-from deepweb.answers.record_fields import fields_of_page
+from deepweb.answers.record_fields import fields_of_page, is_wording
 from deepweb.answers.result_list import (
     FoundRecord,
     ListShape,
@@ -496,16 +496,11 @@ def merged(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, st
     the detail page is no title if it has nothing in common with one that the list shows."""
     found = {**earlier, **{name: value for name, value in later.items() if value}}
     listed, heading = earlier.get("title", ""), found.get("title", "")
-    if _is_wording(listed) and listed not in heading and heading not in listed:
+    if is_wording(listed) and listed not in heading and heading not in listed:
         # "Issue 251" above what the list calls by its name; a cut title begins as the whole one
         begins = listed.rstrip(" .…")
         found["title"] = heading if heading.startswith(begins) else listed
     return found
-
-
-def _is_wording(text: str) -> bool:
-    """Tells whether a text is a title of words, and not only an identifier."""
-    return len(text.split()) > 1 or sum(letter > "\u2e7f" for letter in text) > 3
 
 
 def needs_session(form: Form) -> bool:

@@ -68,9 +68,7 @@ def column_names(page: Outline, record: Record) -> list[str]:
     """Returns the names of a table's columns from its header row, if `record` is a row of a table;
     [] if there is no header. The column of titles is called "title" in every language."""
     row = page.elements[record[0]]
-    if row.tag != "tr":
-        return []
-    table = next(row.iterancestors("table"), None)
+    table = next(row.iterancestors("table"), None) if row.tag == "tr" else None
     if table is None:
         return []
     for other in table.iter("tr"):
@@ -135,6 +133,21 @@ def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, s
             [_leaves([page.elements[node] for node in record]) for record in records], columns=True
         )
     )
+
+
+def titled(fields: Mapping[str, str], linked: str) -> Mapping[str, str]:
+    """Returns the fields of a record with the words of its link, `linked`, as title, if it has none
+    and these words begin a longer value: a cell that holds title and text together."""
+    if "title" in fields or not is_wording(linked):
+        return fields
+    if any(value.startswith(linked) and value != linked for value in fields.values()):
+        return {"title": linked, **fields}
+    return fields
+
+
+def is_wording(text: str) -> bool:
+    """Tells whether a text is a title of words, and not only an identifier."""
+    return len(text.split()) > 1 or sum(letter > "\u2e7f" for letter in text) > 3
 
 
 def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.outline import Outline
 from crawlmgr.web.pages.records import Record, records_around
 from crawlmgr.web.url import UrlError, canonical
-from deepweb.answers.record_fields import MAX_COLUMNS, fields_of_rows
+from deepweb.answers.record_fields import MAX_COLUMNS, fields_of_rows, titled
 
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
@@ -145,8 +145,10 @@ class _Anchor(NamedTuple):
 def learn_page_template(page: Outline, url: str, echo: QueryValues) -> PageTemplate:
     """Returns the links and lines of `page`, which contains no record, as the page template; `echo`
     are the values of the query, which its links may repeat."""
-    links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
-    return PageTemplate(frozenset(links), frozenset(page_lines(page)))
+    return PageTemplate(
+        frozenset(filter(None, (_address(page, node, url, echo) for node in range(len(page))))),
+        frozenset(page_lines(page)),
+    )
 
 
 def page_lines(page: Outline) -> list[str]:
@@ -199,8 +201,9 @@ def _read(
         if not fields:
             continue
         firsts = [at for node in record if (at := _first_in(page, places, node)) is not None]
+        own = by_node[min(firsts)] if firsts else None
         made = FoundRecord(
-            _without(by_node[min(firsts)].url if firsts else "", shape.ranks), fields
+            _without(own.url if own else "", shape.ranks), titled(fields, own.text if own else "")
         )
         found.setdefault(made.key, made)
     return ResultList(tuple(found.values()), shape)

@@ -3,6 +3,7 @@
 import pytest
 
 from deepweb.answers.page import Context, merged, read_answer, read_detail
+from deepweb.answers.record_fields import titled
 from deepweb.answers.result_list import PageTemplate
 from deepweb.search_forms import read_forms
 
@@ -91,3 +92,20 @@ def test_a_heading_that_names_something_else_is_no_title(
 ) -> None:
     found = merged({"title": listed, "year": "1999"} if listed else {}, {"title": heading})
     assert found["title"] == title
+
+
+def test_a_cell_of_title_and_text_has_the_words_of_its_link_as_title() -> None:
+    rows = "".join(
+        f"<tr><td>{n}</td><td><a href='http://s{n}.example/p'>Pump {n} leaks</a><br>About the"
+        f" pump number {n}.</td></tr>"
+        for n in (3, 5, 8, 13)
+    )
+    page = f"<table><tr><th>Nr</th><th>Entry</th></tr>{rows}</table>"
+    form = read_forms("<form action=/find><input name=q></form>", "http://s.example/find")[0]
+    known = Context(form, {"q": "pump"}, 1, 0, PageTemplate(), None, False, "utf-8")
+    found = read_answer(f"<html><body>{page}", "http://s.example/find", known).records
+    assert [record.fields["title"] for record in found] == [
+        f"Pump {n} leaks" for n in (3, 5, 8, 13)
+    ]
+    plain = {"Name": "Pump 3 leaks", "year": "1999"}
+    assert titled(plain, "Pump 3 leaks") == plain
