@@ -99,7 +99,10 @@ def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
         "pages": {
             "forum": sum(engines.values()),
             "other": others,
-            "drawn": sum(not sample.saved.measured for sample in samples),
+            "drawn": sum(
+                not (sample.saved.measured or sample.saved.is_variant) for sample in samples
+            ),
+            "variants": sum(sample.saved.is_variant for sample in samples),
         },
         "engines": dict(sorted(engines.items())),
         "records": sum(len(sample.saved.truth["records"]) for sample in samples),
