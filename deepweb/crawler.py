@@ -32,7 +32,7 @@ from deepweb.harvest_session import HarvestSession
 from deepweb.models import Form, Harvest, Query, Source
 from deepweb.search_forms import Form as PageForm
 from deepweb.search_forms import read_forms
-from deepweb.size import estimate
+from deepweb.size import probing
 
 
 class _PageRead(NamedTuple):
@@ -309,7 +309,7 @@ class HarvestCrawler:
 
     def _sum_up(self, run: Run, sessions: Sequence[HarvestSession]) -> None:
         for session in sessions:
-            estimate.size_up(session)
+            probing.size_up(session)
             harvests.save(session)
         Run.objects.filter(pk=run.pk).update(result=reads.result_of(run))
 

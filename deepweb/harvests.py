@@ -28,7 +28,7 @@ from deepweb.harvest_options import HarvestOptions
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reads import NOT_ASKED
-from deepweb.size.estimate import next_probe, size_of
+from deepweb.size.probing import next_probe, size_of
 from deepweb.submission import fill
 
 KIND = "deepweb-harvest"

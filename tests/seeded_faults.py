@@ -90,7 +90,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "deepweb/choice/words.py",
             "deepweb/answers/retrieved.py",
             "deepweb/choice/range_cells.py",
-            "deepweb/size/coverage.py",
+            "deepweb/size/estimators.py",
         ),
         (
             "tests/deepweb/choice/test_words.py",

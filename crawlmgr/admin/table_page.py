@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.tables import DELETE, Action, Column, Rows, Table
 from crawlmgr.admin.views import back, page, post_view
 from crawlmgr.database.paging import ListPage, Order, fetch_page
-from crawlmgr.exports import formats
+from crawlmgr.exports import text_formats
 from crawlmgr.models import Deletion, ListView
 from crawlmgr.upkeep import removals
 
@@ -278,7 +278,7 @@ def table_page(
     if table.deletes:
         rows = rows.exclude(pk__in=removals.pending(table.deletes).values("target"))
     form = request.GET.get("as", "")
-    if form in formats.TEXTS:
+    if form in text_formats.TEXTS:
         return _file(table, asked, rows, prepare, form)
     shown = _shown(request, table, asked, rows, prepare, key)
     if request.GET.get("part") == "rows":
@@ -382,12 +382,12 @@ def _file(
             if not at:
                 return
 
-    pieces = formats.streamed(form, [one.name for one in asked.columns], cells())
+    pieces = text_formats.streamed(form, [one.name for one in asked.columns], cells())
     name = f"{table.name}-{datetime.now(UTC):%Y%m%d-%H%M}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(
         (piece.encode() for piece in pieces),
-        content_type=formats.TYPES[form],
+        content_type=text_formats.TYPES[form],
         headers=headers,
     )
 

@@ -19,8 +19,8 @@ from ninja.errors import HttpError
 from pydantic import AwareDatetime
 
 from crawlmgr.api.base import api, changes, page_of
-from crawlmgr.exports import exports, saved_exports, writers
-from crawlmgr.exports import formats as export_formats
+from crawlmgr.exports import exports, file_writers, saved_exports
+from crawlmgr.exports import text_formats as export_formats
 from crawlmgr.frontier import host_reads
 from crawlmgr.models import Event, Every, Export, Host, Run
 from crawlmgr.runs import run_reads, runs
@@ -244,7 +244,7 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 def table_list(request: HttpRequest) -> dict[str, Any]:
     found = {name: (table.plain or table).columns for name, table in exports.tables().items()}
     tables = [{"name": name, "columns": list(columns)} for name, columns in found.items()]
-    formats = [fmt for fmt in exports.FORMATS if not writers.lacking(fmt)]
+    formats = [fmt for fmt in exports.FORMATS if not file_writers.lacking(fmt)]
     return {"tables": tables, "formats": formats}
 
 

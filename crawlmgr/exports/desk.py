@@ -26,7 +26,7 @@ from crawlmgr.admin.table_page import table_page
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by
 from crawlmgr.admin.tree import address
 from crawlmgr.admin.views import admin_view, attempt, back, existing, number, page, post_view
-from crawlmgr.exports import exports, saved_exports, writers
+from crawlmgr.exports import exports, file_writers, saved_exports
 from crawlmgr.exports.downloads import NAMES
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState
 from crawlmgr.runs import desk as runs
@@ -245,7 +245,7 @@ def _runs() -> list[tuple[int, str]]:
 def _offered(fmt: str) -> str:
     """Returns the name of a format as it is offered in the form, with what has to be installed
     before it can be written."""
-    extra = writers.lacking(fmt)
+    extra = file_writers.lacking(fmt)
     return f"{FORMATS[fmt]} ({words.to_install(extra)})" if extra else str(FORMATS[fmt])
 
 

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import condition
 
 from crawlmgr.admin.views import admin_view, existing, number
-from crawlmgr.exports import exports, formats, saved_exports
+from crawlmgr.exports import exports, saved_exports, text_formats
 from crawlmgr.models import ExportFile
 
 NAMES = {
@@ -52,7 +52,7 @@ def choices(
             "name": _(NAMES[table]),
             "formats": [
                 (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}")
-                for fmt in formats.TEXTS
+                for fmt in text_formats.TEXTS
             ],
         }
         for table in tables
@@ -89,7 +89,7 @@ def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | Strea
         "Content-Disposition": f'attachment; filename="{"-".join(parts)}.{fmt}"',
         "Cache-Control": "no-store",
     }
-    return StreamingHttpResponse(pieces, content_type=formats.TYPES[fmt], headers=headers)
+    return StreamingHttpResponse(pieces, content_type=text_formats.TYPES[fmt], headers=headers)
 
 
 def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:

@@ -22,14 +22,14 @@ from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from crawlmgr.archive import archive
-from crawlmgr.exports import formats, writers
-from crawlmgr.exports.writers import ParquetWriter
+from crawlmgr.exports import file_writers, text_formats
+from crawlmgr.exports.file_writers import ParquetWriter
 from crawlmgr.models import Page, Run
 from crawlmgr.web.pages.html import scan
 from crawlmgr.web.url import UrlError, host_key
 
 CHUNK = 2000
-FORMATS = writers.FORMATS
+FORMATS = file_writers.FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +339,15 @@ def stream(
 ) -> Iterator[bytes]:
     """Returns an iterator over the export in pieces of UTF-8. The call itself raises KeyError for
     an unknown table or a binary format, and UnknownColumn for a column that the table lacks."""
-    if fmt not in formats.TEXTS:
+    if fmt not in text_formats.TEXTS:
         raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)
-    return _pieces(formats.streamed(fmt, header, rows), fmt, shape)
+    return _pieces(text_formats.streamed(fmt, header, rows), fmt, shape)
 
 
 def _pieces(texts: Iterator[str], fmt: str, shape: Shape) -> Iterator[bytes]:
     if shape.bom and fmt == "csv":
-        yield writers.BOM
+        yield file_writers.BOM
     for text in texts:
         yield text.encode("utf-8")
 
@@ -373,11 +373,11 @@ def write_file(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        writer = writers.opened(
+        writer = file_writers.opened(
             fmt, folder, table, header, tables()[table].column_types, bom=shape.bom
         )
         try:
-            while batch := list(islice(rows, formats.AT_A_TIME)):
+            while batch := list(islice(rows, text_formats.AT_A_TIME)):
                 writer.add(batch)
                 count += len(batch)
                 progress(count)
@@ -506,7 +506,7 @@ class _PartitionedFolder:
         """Writes all rows; yields how many were read so far. At most about MAX_ROWS rows are kept
         in memory."""
         count = held = 0
-        while batch := list(islice(self.rows, formats.AT_A_TIME)):
+        while batch := list(islice(self.rows, text_formats.AT_A_TIME)):
             for row in batch:
                 self.waiting[self._key(row)].append(row)
             count, held = count + len(batch), held + len(batch)

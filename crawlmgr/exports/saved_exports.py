@@ -22,7 +22,7 @@ from django.db import transaction
 
 from crawlmgr import installation
 from crawlmgr.archive import archive
-from crawlmgr.exports import exports, formats, writers
+from crawlmgr.exports import exports, file_writers, text_formats
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState, Timing, events
 from crawlmgr.runs import runs
 from crawlmgr.schedule import due as missed
@@ -45,7 +45,7 @@ def check(export: Export) -> None:
         )
     if export.format not in FORMATS:
         raise ValueError(f"there is no format {export.format!r}; there are {', '.join(FORMATS)}")
-    if extra := writers.lacking(export.format):
+    if extra := file_writers.lacking(export.format):
         raise ValueError(installation.advice(extra))
     if export.format == WARC and (export.table != "pages" or export.run is None):
         raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
@@ -243,7 +243,7 @@ def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
             "application/json",
         )
     ending = path.name.removesuffix(".gz").rpartition(".")[2]
-    return path.open("rb"), file.name, formats.TYPES.get(ending, "application/octet-stream")
+    return path.open("rb"), file.name, text_formats.TYPES.get(ending, "application/octet-stream")
 
 
 def newest(export: Export) -> ExportFile | None:
@@ -445,12 +445,12 @@ class ExportJob:
         rows = table.query(self.chosen).filter(pk__gt=done["at"], pk__lte=done["until"])
         return list(rows.order_by("pk").values_list("pk", flat=True)[:KEYS])
 
-    def _writer(self, done: dict[str, Any]) -> writers.Writer:
+    def _writer(self, done: dict[str, Any]) -> file_writers.Writer:
         header = list(self.shape.columns) or done["columns"]
         kinds = exports.tables()[self.table].column_types
         bom, state = self.shape.bom, done["writer"]
         try:
-            return writers.opened(
+            return file_writers.opened(
                 self.format, self.work, self.table, header, kinds, bom=bom, state=state
             )
         except FileNotFoundError:

@@ -20,7 +20,7 @@ from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxFileError
 from xlsxwriter.worksheet import Worksheet
 
-from crawlmgr.exports.formats import Kinds, plain
+from crawlmgr.exports.text_formats import Kinds, plain
 
 SHEET_ROWS = 1_048_575  # maximum number of rows in a sheet, without its header
 CELL_CHARACTERS = 32_767  # maximum number of characters in a cell, in UTF-16
@@ -85,7 +85,7 @@ class _Pulsing:
 
 
 class SheetWriter:
-    """Writes an XLSX workbook (see `export_writers.Writer`). Text is always stored as text, so that
+    """Writes an XLSX workbook (see `file_writers.Writer`). Text is always stored as text, so that
     no cell becomes a formula. Text too long for a cell is truncated and ends in "…". Whole numbers
     that a spreadsheet would round are stored as text."""
 

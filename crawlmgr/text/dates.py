@@ -1,7 +1,7 @@
 """Parses times as forums write them, in a dozen languages: absolute ones, relative ones ("5 hours
 ago"), and dates without a year.
 
-Parsing has two steps: `dates_shapes` splits a text into the parts of a time (cached, since forums
+Parsing has two steps: `dates_parsing` splits a text into the parts of a time (cached, since forums
 repeat their times), and this module computes the point in time from these parts and from what is
 known about the page.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import timezone as fixed_zone
 
-from crawlmgr.text.dates_shapes import TimeParts, inner_parts, whole_parts
+from crawlmgr.text.dates_parsing import TimeParts, inner_parts, whole_parts
 from crawlmgr.text.dates_words import DAY, MONTH, by_letters
 from crawlmgr.text.dates_zones import zone
 

@@ -17,7 +17,7 @@ WEEK = 7 * DAY
 MONTH = 30 * DAY
 YEAR = 365 * DAY
 
-# The codes that replace words; `dates_shapes` recognises times by sequences of numbers and codes.
+# The codes that replace words; `dates_parsing` recognises times by sequences of numbers and codes.
 #   "M05": name of a month (here May).
 #   "W2": name of a weekday (here Tuesday; 1 is Monday).
 #   "R-1;": day relative to today (here yesterday).

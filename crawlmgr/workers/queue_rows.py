@@ -1,5 +1,5 @@
 """Keeps the queue in the database: django-q2's ORM broker, extended for several nodes that share a
-queue, and the queries used by `services.queue`."""
+queue, and the queries used by `workers.queue`."""
 
 from __future__ import annotations
 

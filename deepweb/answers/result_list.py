@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
-from crawlmgr.text.dates_shapes import LONGEST_WHOLE, whole_parts
+from crawlmgr.text.dates_parsing import LONGEST_WHOLE, whole_parts
 from crawlmgr.web.next_page.pagination_urls import shows_otherwise
 from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.outline import Outline

@@ -28,7 +28,7 @@ from deepweb.forms.finder import shape
 from deepweb.harvest_session import NONSENSE, HarvestSession
 from deepweb.models import COUNTED, Form, Query, QueryKind, QueryState, Record
 from deepweb.search_forms import Form as PageForm
-from deepweb.size.estimate import PROBE_PAGES
+from deepweb.size.probing import PROBE_PAGES
 
 MAX_TEXT = 100_000
 

@@ -19,7 +19,7 @@ from deepweb.choice.words import FrequencyPolicy, FreshPolicy
 from deepweb.forms.clustering import TITLE
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import QueryKind
-from deepweb.size.coverage import stopped_by
+from deepweb.size.estimators import stopped_by
 
 PAIRS_FROM = 8
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_view
-from crawlmgr.exports.formats import safe_cell
+from crawlmgr.exports.text_formats import safe_cell
 from crawlmgr.models import Run
 from crawlmgr.runs import desk as run_views
 from crawlmgr.upkeep import settings_history

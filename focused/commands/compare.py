@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.database import upgrade
-from crawlmgr.exports.formats import safe_cell
+from crawlmgr.exports.text_formats import safe_cell
 from crawlmgr.management.base import Result, missing_parts, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError

@@ -17,16 +17,9 @@ from focused.judge.ontology import Ontology, OntologySimilarity
 from focused.pages import Link, Page
 from focused.parameters import gettext_noop, parameter
 from focused.strategies.base import GIVEN_UP, Strategy
-from focused.strategies.link_table import (
-    TAU_MAX,
-    TAU_MIN,
-    LinkTable,
-    Pheromone,
-    Rows,
-    Vector,
-    transition,
-)
+from focused.strategies.link_table import LinkTable, Rows, Vector
 from focused.strategies.pareto import best_spread
+from focused.strategies.pheromone import TAU_MAX, TAU_MIN, Pheromone, transition
 
 MIN_OVERLAP = 0.9
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.views import admin_view, page
-from crawlmgr.exports.formats import safe_cell
+from crawlmgr.exports.text_formats import safe_cell
 from forums.admin import site_table
 from forums.admin.charts import WEEKDAYS
 from forums.admin.tuning import find_scope, trail

@@ -23,7 +23,7 @@ from crawlmgr.admin import tags
 from crawlmgr.admin.charts import COLOURS, Chart, Series, chart
 from crawlmgr.admin.forms import LongSelect
 from crawlmgr.admin.views import admin_view, attempt, back, page, post_view
-from crawlmgr.exports.formats import safe_cell
+from crawlmgr.exports.text_formats import safe_cell
 from crawlmgr.models import Run
 from crawlmgr.runs import desk as run_views
 from crawlmgr.runs import runs

@@ -18,7 +18,7 @@ from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.plans import expected_visits, loops, plans
 from forums.plans.plan_state import PlanState
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, rhythm
-from forums.schedule import day_planning, open_hours
+from forums.schedule import day_planning, opening_hours_arrays
 from forums.schedule.equations import HOUR_SECONDS
 from forums.schedule.events import Floats, Ints, LocalClock
 from forums.schedule.optimal import expected_cost, quick_optimal
@@ -125,7 +125,9 @@ def _timetable_days(
 ) -> PlanDay | None:
     given = _given(found)
     pinned = {day: _pinned(plan, found, day, now) for day in days}
-    by_number: dict[tuple[int, tuple[open_hours.Spans, ...] | None], day_planning.Schedule] = {}
+    by_number: dict[
+        tuple[int, tuple[opening_hours_arrays.Spans, ...] | None], day_planning.Schedule
+    ] = {}
     windows = plans.of_sites(found.sites)
     made: PlanDay | None = None
     last = {board.pk: board.last_visit for board in found.boards}
@@ -159,13 +161,13 @@ def _timetable_days(
 
 def _open(
     found: Rhythm, windows: Mapping[int, OpeningHours], day: date
-) -> tuple[open_hours.Spans, ...] | None:
+) -> tuple[opening_hours_arrays.Spans, ...] | None:
     """Returns the open hours of each site on a day, by the site's own clock; None if no site has
     working hours."""
     if not windows:
         return None
     pairs = zip(found.sites, found.zones, strict=True)
-    return tuple(open_hours.spans(windows.get(pk), day, zone) for pk, zone in pairs)
+    return tuple(opening_hours_arrays.spans(windows.get(pk), day, zone) for pk, zone in pairs)
 
 
 def _turn(found: Rhythm, windows: Mapping[int, OpeningHours], day: date) -> int:

@@ -27,7 +27,7 @@ from forums.models import (
 )
 from forums.plans import expected_visits
 from forums.schedule.bounds import checked_importance
-from forums.schedule.open_hours import Openings
+from forums.schedule.opening_hours_arrays import Openings
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4

@@ -10,7 +10,7 @@ from datetime import date
 import numpy as np
 
 from forums.schedule.events import Floats, Ints
-from forums.schedule.open_hours import WHOLE_DAY, Spans, to_day_hours, to_planning_clock
+from forums.schedule.opening_hours_arrays import WHOLE_DAY, Spans, to_day_hours, to_planning_clock
 from forums.schedule.optimal import OptimalPlanner, expected_cost
 from forums.schedule.paper import Demand
 from forums.schedule.policies import rule_of

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forums.schedule.equations import HOUR_SECONDS, event_weights
-from forums.schedule.open_hours import Openings, mask
+from forums.schedule.opening_hours_arrays import Openings, mask
 
 Floats = NDArray[np.float64]
 

@@ -73,7 +73,7 @@ CRAWLER_MODULES = {
     "deepweb.forms.stored",
     "deepweb.harvest_session",
     "deepweb.harvests",
-    "deepweb.size.estimate",
+    "deepweb.size.probing",
     "focused.lab.stored_comparisons",
     "focused.lab.tuning",
     "focused.run.archived_pages",

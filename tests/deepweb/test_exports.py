@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr.exports import exports, formats
+from crawlmgr.exports import exports, text_formats
 from deepweb.models import Record, Source
 from tests.deepweb.test_admin import NOW, filled
 
@@ -44,8 +44,8 @@ def test_a_column_named_like_a_formula_is_text_to_a_spreadsheet() -> None:
 )
 def test_a_cell_that_a_spreadsheet_might_run_is_text(sign: str) -> None:
     assert (
-        formats.safe_cell(f"{sign}1+1") == f"'{sign}1+1"
-        and formats.safe_cell(f"1{sign}1") == f"1{sign}1"
+        text_formats.safe_cell(f"{sign}1+1") == f"'{sign}1+1"
+        and text_formats.safe_cell(f"1{sign}1") == f"1{sign}1"
     )
 
 

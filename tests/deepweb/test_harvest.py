@@ -30,7 +30,7 @@ from deepweb.models import (
     Record,
     Source,
 )
-from deepweb.size import estimate
+from deepweb.size import probing
 from tests.site.search import Reply, SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -512,9 +512,9 @@ def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
-    monkeypatch.setattr(estimate, "FROM_QUERIES", 4)
+    monkeypatch.setattr(probing, "FROM_QUERIES", 4)
     monkeypatch.setattr(
-        estimate, "A_QUERY", 8
+        probing, "A_QUERY", 8
     )  # more probes than usual, since some words are from a field that is not searched
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)

@@ -13,8 +13,9 @@ from focused.graph import MemoryGraph
 from focused.judge.relevance import Relevance
 from focused.strategies.ant_colony import Ant
 from focused.strategies.base import strategy_class
-from focused.strategies.link_table import TAU_MAX, TAU_MIN, LinkTable, template, transition
+from focused.strategies.link_table import LinkTable, template
 from focused.strategies.pareto import best_spread, fronts, nearest_farthest, normalised
+from focused.strategies.pheromone import TAU_MAX, TAU_MIN, transition
 from focused.strategies.space_evolution import enter
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
 

@@ -17,9 +17,9 @@ from crawlmgr.schedule import opening_hours, timings
 from forums import dispatch
 from forums.models import Board, Plan, PlanDay, PlannedVisit
 from forums.plans import expected_visits, plan_days, plans
-from forums.schedule import day_planning, open_hours
+from forums.schedule import day_planning, opening_hours_arrays
 from forums.schedule.events import Sites
-from forums.schedule.open_hours import Openings
+from forums.schedule.opening_hours_arrays import Openings
 from forums.sites import sites
 from tests.crawlmgr.admin.rows import user
 from tests.forums.planned import NOW, fill, make_site
@@ -45,26 +45,30 @@ SPANS = (
 )
 
 
-def inside(hours: np.ndarray, spans: open_hours.Spans) -> bool:
+def inside(hours: np.ndarray, spans: opening_hours_arrays.Spans) -> bool:
     return all(any(first <= hour < last for first, last in spans) for hour in hours.tolist())
 
 
 @given(SPANS, st.integers(1, 96), st.lists(st.floats(0.0, 23.999), min_size=1, max_size=9))
 def test_the_planning_clock_keeps_the_day_and_leads_back_inside(
-    spans: open_hours.Spans, bins: int, hours: list[float]
+    spans: opening_hours_arrays.Spans, bins: int, hours: list[float]
 ) -> None:
     rates = np.random.default_rng(bins).uniform(0.0, 5.0, (3, bins))
-    assert open_hours.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
+    assert opening_hours_arrays.to_planning_clock(rates, spans).sum(axis=1) == pytest.approx(
         rates.sum(axis=1), rel=0.05
     )
-    mapped = open_hours.to_day_hours(np.array(sorted(hours)), spans)
+    mapped = opening_hours_arrays.to_day_hours(np.array(sorted(hours)), spans)
     assert inside(mapped, spans) and (np.diff(mapped) >= 0).all()
 
 
 def test_always_open_changes_nothing() -> None:
     rates = np.outer([4.0, 1.0], DIURNAL)
-    assert open_hours.to_planning_clock(rates, open_hours.WHOLE_DAY) == pytest.approx(rates)
-    assert open_hours.to_day_hours(np.array([0.0, 7.5]), open_hours.WHOLE_DAY).tolist() == [
+    assert opening_hours_arrays.to_planning_clock(
+        rates, opening_hours_arrays.WHOLE_DAY
+    ) == pytest.approx(rates)
+    assert opening_hours_arrays.to_day_hours(
+        np.array([0.0, 7.5]), opening_hours_arrays.WHOLE_DAY
+    ).tolist() == [
         0.0,
         7.5,
     ]
@@ -101,7 +105,7 @@ def test_what_is_posted_while_closed_is_fetched_soon_after_the_opening() -> None
 
 def test_a_site_that_is_closed_all_day_has_no_visits_and_the_others_take_them() -> None:
     board, _hour = day_planning.schedule_in_hours(
-        "optimal", _given(4), 8, ((), open_hours.WHOLE_DAY)
+        "optimal", _given(4), 8, ((), opening_hours_arrays.WHOLE_DAY)
     ).on(0)
     assert set(board.tolist()) == {1, 3} and len(board) == 8
     assert len(day_planning.schedule_in_hours("optimal", _given(4), 8, ((), ())).on(0)[0]) == 0

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.database import upgrade
-from crawlmgr.exports import exports, formats
+from crawlmgr.exports import exports, text_formats
 from crawlmgr.management.base import key, moment, names, say, write_json
 
 
@@ -104,7 +104,7 @@ class Command(BaseCommand):
         """Writes the export to standard output; a binary format is first written to a file in a
         temporary folder."""
         try:
-            if fmt in formats.TEXTS:
+            if fmt in text_formats.TEXTS:
                 for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):
                     sys.stdout.buffer.write(piece)
             else:

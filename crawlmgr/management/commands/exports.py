@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from crawlmgr import installation
 from crawlmgr.clock import SYSTEM
-from crawlmgr.exports import exports, saved_exports, writers
+from crawlmgr.exports import exports, file_writers, saved_exports
 from crawlmgr.management import foreground
 from crawlmgr.management.base import (
     Result,
@@ -73,7 +73,7 @@ class Add(Subcommand):
         )
 
     def run(self, options: dict[str, Any]) -> Result:
-        if extra := writers.lacking(options["format"]):
+        if extra := file_writers.lacking(options["format"]):
             raise installation.Missing(extra)
         now = SYSTEM.now()
         named = (

@@ -17,7 +17,7 @@ from deepweb.answers.retrieved import Choice, Retrieved, Term
 from deepweb.choice.chooser import Chooser, Offer
 from deepweb.choice.paper_policy import PaperPolicy
 from deepweb.choice.words import FrequencyPolicy, FreshPolicy
-from deepweb.size.coverage import (
+from deepweb.size.estimators import (
     ProbeAnswer,
     ProbedRecord,
     estimate_size,

@@ -17,7 +17,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 
-from crawlmgr.exports import writers
+from crawlmgr.exports import file_writers
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.models import Host, Page, Run, RunState, WarcFile
@@ -28,7 +28,7 @@ from tests.benches import child
 from tests.benches.desk.bulk import Sql, insert
 
 POSTS = 2_000_000
-FORMATS = (*writers.FORMATS, "warc")
+FORMATS = (*file_writers.FORMATS, "warc")
 THREAD = 10  # number of posts per thread; WARC exports the pages, one per thread
 RECORDS = 1000  # number of distinct records in the archive file; the pages share them
 FULL, EMPTY = 1, 2  # run ids: the run FULL fetched all pages, the run EMPTY none

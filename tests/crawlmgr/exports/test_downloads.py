@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from crawlmgr.archive import warc_files
-from crawlmgr.exports import formats
+from crawlmgr.exports import text_formats
 from crawlmgr.models import WarcFile
 from tests.crawlmgr.admin.rows import NOW, user, world
 
@@ -26,7 +26,7 @@ def client() -> Client:
 @pytest.mark.parametrize("table", ["boards", "threads", "posts", "visits", "pages", "runs"])
 def test_every_table_comes_as_a_file_in_every_form(client: Client, table: str) -> None:
     keys = world(3)
-    for fmt in formats.TEXTS:
+    for fmt in text_formats.TEXTS:
         answer = client.get(f"/admin/export/{table}.{fmt}?site={keys['site']}")
         assert answer.streaming and answer.status_code == 200
         assert answer.headers["Content-Disposition"].startswith(

@@ -17,7 +17,7 @@ import pytest
 
 from crawlmgr import jobs
 from crawlmgr.exports import saved_exports
-from crawlmgr.exports.formats import safe_cell
+from crawlmgr.exports.text_formats import safe_cell
 from crawlmgr.models import Every, Export, Run, RunState
 from forums.models import Board, Post, Thread
 from tests.crawlmgr.admin.rows import NOW, site

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 from pyarrow import parquet
 
-from crawlmgr.exports import exports, writers
+from crawlmgr.exports import exports, file_writers
 from crawlmgr.exports import sheets as export_sheets
 from tests.crawlmgr.admin.rows import NOW, world
 
@@ -69,7 +69,7 @@ def written(
 ) -> None:
     folder = path.with_name(path.name + "-work")
     folder.mkdir()
-    writer = writers.opened(fmt, folder, table, columns, kinds)
+    writer = file_writers.opened(fmt, folder, table, columns, kinds)
     writer.add(list(rows))
     writer.finish(path, lambda: None)
 
@@ -91,7 +91,7 @@ def test_sqlite_holds_every_value_with_its_type(tmp_path: Path) -> None:
 def test_parquet_holds_every_value_with_its_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writers, "BATCH", 3)
+    monkeypatch.setattr(file_writers, "BATCH", 3)
     path = tmp_path / "out.parquet"
     written("parquet", path, "table", COLUMNS, KINDS, _rows())
     file = parquet.ParquetFile(path)
@@ -153,8 +153,8 @@ def test_an_xlsx_file_goes_on_from_its_last_safe_state(
     monkeypatch.setattr(export_sheets, "SHEET_ROWS", 5)
     target, state, sheets = tmp_path / "out.xlsx", dict[str, Any](), list[Any]()
 
-    def opened() -> writers.Writer:
-        return writers.opened("xlsx", tmp_path, "table", ("n",), {"n": "integer"}, state=state)
+    def opened() -> file_writers.Writer:
+        return file_writers.opened("xlsx", tmp_path, "table", ("n",), {"n": "integer"}, state=state)
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -196,7 +196,7 @@ def test_a_sheet_that_is_full_goes_on_in_the_next_and_no_rows_give_a_header(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("fmt", writers.FILES)
+@pytest.mark.parametrize("fmt", file_writers.FILES)
 def test_every_table_is_written_in_every_format_with_a_manifest_that_holds(
     fmt: str, tmp_path: Path
 ) -> None:

@@ -65,7 +65,7 @@ def test_memory_is_bounded_by_writing_the_fullest_first(
 ) -> None:
     _pages(60)
     monkeypatch.setattr(exports, "MAX_ROWS", 10)
-    monkeypatch.setattr("crawlmgr.exports.formats.AT_A_TIME", 7)
+    monkeypatch.setattr("crawlmgr.exports.text_formats.AT_A_TIME", 7)
     manifest = exports.write("pages", tmp_path / "lake", chosen=exports.EVERYTHING, now=NOW)
     assert manifest["rows"] == 60 and len(manifest["files"]) > 8
     assert len({file["path"] for file in manifest["files"]}) == len(manifest["files"])

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from crawlmgr import jobs
 from crawlmgr.archive import archive
-from crawlmgr.exports import exports, saved_exports, writers
+from crawlmgr.exports import exports, file_writers, saved_exports
 from crawlmgr.models import Every, Export, ExportFile, Run, RunState
 from crawlmgr.runs import runs
 from forums.models import Post
@@ -156,7 +156,7 @@ def test_killed_at_any_moment_it_is_written_once_and_whole(
 
         monkeypatch.setattr(owner, name, call)
 
-    kind = type(writers.opened(fmt, tmp_path, "posts", ["a"], {}))
+    kind = type(file_writers.opened(fmt, tmp_path, "posts", ["a"], {}))
     for name, owner in (
         ("add", kind),
         ("kept", kind),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlmgr.text import dates, dates_shapes
+from crawlmgr.text import dates, dates_parsing
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
-from crawlmgr.text.dates_shapes import canonical
+from crawlmgr.text.dates_parsing import canonical
 from crawlmgr.text.dates_words import chinese, chinese_value
 
 NOW = datetime(2026, 11, 21, 4, 0, 30, tzinfo=UTC)  # a Saturday
@@ -540,7 +540,7 @@ def test_titles_are_told_from_times_before_any_expression_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[object] = []
-    monkeypatch.setattr(dates_shapes, "_read", lambda coded, whole: tried.append(coded))
+    monkeypatch.setattr(dates_parsing, "_read", lambda coded, whole: tried.append(coded))
     for number in range(500):
         assert parse_time(f"title {number} of something else", CONTEXT) is None
         assert parse_time(f"тема {number} о чём-то другом", CONTEXT) is None
@@ -552,7 +552,7 @@ def test_a_very_long_text_is_looked_at_only_in_its_beginning(
 ) -> None:
     looked: list[int] = []
     monkeypatch.setattr(
-        dates_shapes, "canonical", lambda text, *_: looked.append(len(text)) or canonical(text)
+        dates_parsing, "canonical", lambda text, *_: looked.append(len(text)) or canonical(text)
     )
     assert find_time("1 2:3 " * 200_000, CONTEXT) is None
     assert looked == [dates.LONGEST_INSIDE]

@@ -6,7 +6,7 @@ import pytest
 
 from deepweb.answers.retrieved import Outcome, Retrieved, Term
 from deepweb.choice.words import FreshPolicy
-from deepweb.size.coverage import (
+from deepweb.size.estimators import (
     ProbeAnswer,
     ProbedRecord,
     ProbePlan,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deepweb.answers.retrieved import Term
-from deepweb.size import estimate
-from deepweb.size.coverage import Estimate
+from deepweb.size import probing
+from deepweb.size.estimators import Estimate
 
 
 def session(ours: range, *probes: range, cut: int = 0) -> Any:
@@ -29,20 +29,20 @@ def session(ours: range, *probes: range, cut: int = 0) -> Any:
 
 def test_nine_tenths_of_what_probes_return_was_known_so_nine_tenths_of_all_are() -> None:
     probes = (range(n, n + 8, 2) for n in range(0, 1000, 8))
-    size = estimate._by_returns(session(range(900), *probes))
+    size = probing._by_returns(session(range(900), *probes))
     assert size is not None and size.low is not None and size.high is not None
     assert 950 < size.low < 1000 < size.high < 1200
 
 
 def test_all_that_probes_return_was_known() -> None:
-    size = estimate._by_returns(session(range(400), *(range(n, n + 8) for n in range(0, 400, 8))))
+    size = probing._by_returns(session(range(400), *(range(n, n + 8) for n in range(0, 400, 8))))
     assert size is not None and size.low == 400 and size.high is not None and size.high < 420
 
 
 @pytest.mark.parametrize("records", [41, 97, 500, 1234])
 def test_a_size_is_a_whole_number_of_records_at_the_least(records: int) -> None:
     probes = (range(n, min(n + 8, records)) for n in range(0, records, 8))
-    size = estimate._by_returns(session(range(records), *probes))
+    size = probing._by_returns(session(range(records), *probes))
     assert size is not None and size.low == records
 
 
@@ -52,7 +52,7 @@ def test_a_size_is_a_whole_number_of_records_at_the_least(records: int) -> None:
 def test_too_few_or_truncated_probes_or_too_wide_an_interval_give_no_size(
     probes: tuple[range, ...], cut: int
 ) -> None:
-    assert estimate._by_returns(session(range(100), *probes, cut=cut)) is None
+    assert probing._by_returns(session(range(100), *probes, cut=cut)) is None
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_methods_that_contradict_each_other_give_no_size(
     sized: tuple[float, float], told: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = session(range(400), *(range(n, n + 8) for n in range(0, 400, 8)))
-    monkeypatch.setattr(estimate, "_listed", lambda _session: None)
-    monkeypatch.setattr(estimate, "size_of", lambda _session: Estimate(*sized, "", 50))
-    estimate.size_up(one)
+    monkeypatch.setattr(probing, "_listed", lambda _session: None)
+    monkeypatch.setattr(probing, "size_of", lambda _session: Estimate(*sized, "", 50))
+    probing.size_up(one)
     assert (one.harvest.low, one.harvest.high, one.harvest.unknown) == told
 
 
@@ -84,9 +84,9 @@ def answer(found: range, total: int | None, *values: str) -> Any:
 
 def test_an_answer_that_lists_the_database_is_its_size() -> None:
     whole = answer(range(60), None, "")
-    assert estimate._listed(listing([whole], whole)) == Estimate(60, 60, "", 0)
+    assert probing._listed(listing([whole], whole)) == Estimate(60, 60, "", 0)
     # other queries found records that it lacks
-    assert estimate._listed(listing([whole], whole, range(80))) is None
+    assert probing._listed(listing([whole], whole, range(80))) is None
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,6 @@ def test_an_answer_that_lists_the_database_is_its_size() -> None:
 def test_a_total_stated_for_a_query_without_any_value_is_the_size(
     value: str, total: int | None, size: int | None
 ) -> None:
-    found = estimate._listed(listing([answer(range(20), total, value)]))
+    found = probing._listed(listing([answer(range(20), total, value)]))
     assert (found and found.low) == size
     assert found is None or found.high is not None and 200 < found.high <= 210

@@ -1,5 +1,5 @@
 """Formats exports as text (CSV, JSON, JSON lines), and converts the values of cells for all export
-formats. Files, also in formats with typed columns, are written by `export_writers`."""
+formats. Files, also in formats with typed columns, are written by `file_writers`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from crawlmgr.exports.formats import TEXTS, Kinds, plain
+from crawlmgr.exports.text_formats import TEXTS, Kinds, plain
 from crawlmgr.installation import missing, needed
 
 BATCH = 5000  # number of rows in a row group of Parquet

@@ -16,7 +16,7 @@ from deepweb.choice.opening import Ask
 from deepweb.choice.words import FreshPolicy
 from deepweb.harvest_session import HarvestSession
 from deepweb.models import QueryKind, Record
-from deepweb.size.coverage import (
+from deepweb.size.estimators import (
     MAX_RATIO,
     Estimate,
     ProbeAnswer,
