@@ -26,7 +26,7 @@ from forums.models import (
     Site,
     Visit,
 )
-from forums.plans import expected_visits, loops, plan_days, plans
+from forums.plans import expected_visits, loops, next_visits, plan_days, plans
 from forums.sites import reads, sites
 from forums.visits import overviews
 
@@ -79,7 +79,7 @@ def _by_interval(now: datetime, limit: int) -> int:
             boards
         ):  # sets the next visit one interval ahead: however many visits were missed, one is made
             Board.objects.filter(pk=board.pk, next_visit=board.next_visit).update(
-                next_visit=plans.by_interval(board, now, now)
+                next_visit=next_visits.by_interval(board, now, now)
             )
     return started
 
@@ -237,7 +237,7 @@ def _begin(
 def _by_timetable(plan: Plan, now: datetime) -> int:
     due = _due(plan, now)
     started = [visits for site_id, visits in due.items() if _begin(site_id, visits, now)]
-    plans.note_next([visit.board_id for visits in started for visit in visits], now)
+    next_visits.note_next([visit.board_id for visits in started for visit in visits], now)
     return len(started)
 
 

@@ -15,7 +15,7 @@ from django.db import transaction
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.schedule.opening_hours import OpeningHours, next_allowed
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.plans import expected_visits, loops, plans
+from forums.plans import expected_visits, loops, next_visits, plans
 from forums.plans.plan_state import PlanState
 from forums.plans.stored_rhythms import Rhythm, posts_per_weight, rhythm
 from forums.schedule import day_planning, opening_hours_arrays
@@ -75,7 +75,7 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
             made = _adaptive_days(state, found, days, now, reason)
         else:
             made = _timetable_days(plan, found, days, now, reason)
-            plans.note_next([board.pk for board in found.boards], now)
+            next_visits.note_next([board.pk for board in found.boards], now)
     return made
 
 

@@ -25,7 +25,7 @@ from forums.models import (
     Policy,
     Site,
 )
-from forums.plans import expected_visits
+from forums.plans import expected_visits, next_visits
 from forums.schedule.bounds import checked_importance
 from forums.schedule.opening_hours_arrays import Openings
 
@@ -142,7 +142,7 @@ def return_to_intervals(plan: Plan, now: datetime) -> None:
         return
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
     for board in boards_under(plan).only("id", "site_id", "last_visit", "interval_seconds"):
-        due = max(now, by_interval(board, board.last_visit or now, now))
+        due = max(now, next_visits.by_interval(board, board.last_visit or now, now))
         Board.objects.filter(pk=board.pk).update(next_visit=due, next_until=None)
 
 
@@ -343,44 +343,7 @@ def _note(visit: PlannedVisit, now: datetime) -> None:
     if visit.plan.policy == Policy.ADAPTIVE:
         expected_visits.note(visit.plan, [visit.board_id], now)
     else:
-        note_next([visit.board_id], now)
-
-
-def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
-    """Returns the time at which a board is due after a visit at `last`: one interval later, shifted
-    at random, and moved into its forum's working hours."""
-    return timings.when(
-        timings.of("forum", board.site_id), last + timedelta(seconds=board.interval_seconds), now
-    )
-
-
-def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Returns the time of the next visit of a board whose visit has just ended, and None. With the
-    adaptive policy, returns the time span, as of its last ranking, in which the next visit is
-    likely."""
-    plan = of_site(board.site_id)
-    if plan is None:
-        return by_interval(board, now, now), None
-    if plan.policy == Policy.ADAPTIVE:
-        return board.next_visit, board.next_until
-    planned = PlannedVisit.objects.filter(
-        board=board, state=PlannedVisit.State.PLANNED, at__gt=now
-    ).order_by("at")
-    first: datetime | None = planned.values_list("at", flat=True).first()
-    return first or board.next_visit or now + timedelta(days=1), None
-
-
-def note_next(board_ids: list[int], now: datetime) -> None:
-    """Stores the first planned visit of each of these boards (ids) as its next visit, which lists
-    show."""
-    planned = PlannedVisit.objects.filter(
-        board_id__in=board_ids, state=PlannedVisit.State.PLANNED, at__gte=now
-    )
-    first: dict[int, datetime] = {}
-    for board_id, at in planned.order_by("-at").values_list("board_id", "at"):
-        first[board_id] = at
-    for board_id, at in first.items():
-        Board.objects.filter(pk=board_id).update(next_visit=at, next_until=None)
+        next_visits.note_next([visit.board_id], now)
 
 
 KIND = "forum"

@@ -288,7 +288,7 @@ def test_a_plan_is_made_anew_once_its_boards_have_been_read():
     [
         ("era", "forums.plans.plan_days.rhythm"),
         ("adaptive", "forums.plans.plan_days.rhythm"),
-        ("era", "forums.plans.plans.note_next"),
+        ("era", "forums.plans.next_visits.note_next"),
         ("adaptive", "forums.plans.expected_visits.write"),
     ],
 )
