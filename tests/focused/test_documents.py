@@ -269,4 +269,6 @@ def test_without_the_libraries_documents_are_an_unread_type(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(installation, "missing", lambda extra: extra == documents.EXTRA)
+    documents.types.cache_clear()
     assert documents.types() == ()
+    documents.types.cache_clear()

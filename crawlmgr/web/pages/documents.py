@@ -15,6 +15,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ class Converted(NamedTuple):
     problem: str = ""
 
 
+@cache  # asked for each request
 def types() -> tuple[str, ...]:
     """Returns the media types of the documents that can be converted; () if the libraries of the
     extra are not installed."""
