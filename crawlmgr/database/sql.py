@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import (
     DEFAULT_DB_ALIAS,
@@ -23,9 +23,11 @@ from django.db import (
     connection,
     connections,
 )
-from django.db.models import Model, QuerySet
 
 from crawlmgr.clock import SYSTEM, Clock
+
+if TYPE_CHECKING:  # commands that need no model load none
+    from django.db.models import Model, QuerySet
 
 
 def execute(statement: str, values: Sequence[Any]) -> int:
@@ -140,7 +142,7 @@ def locking(*, wait: bool = True) -> str:
     return " FOR NO KEY UPDATE" if wait else " FOR NO KEY UPDATE SKIP LOCKED"
 
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound="Model")
 
 
 def in_parts(rows: QuerySet[M], by: str, size: int) -> Iterator[M]:
