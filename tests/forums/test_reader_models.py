@@ -3,6 +3,7 @@ building rows around links of different shapes."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,28 @@ def test_the_same_rows_with_parts_of_them_are_no_rival(labels: int) -> None:
     second.given["links"] = np.asarray(shares)
     assert second.lists.threads is not None and len(second.lists.threads.rows) == 12
     assert second.both_readings(0)[1] is None
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_same_list_without_some_of_its_rows_is_no_rival(apart: bool) -> None:
+    """Pinned topics of a recorded forum were lost to such a list. Rows that differ from the others,
+    such as those of a box above them, may be none."""
+    rows = [
+        f'<tr><td><a href="/topic/{at}-name-{at}">Some title number {at}</a></td><td>{at}</td>'
+        f"<td>2026-01-{at:02} 10:15</td></tr>"
+        for at in range(1, 13)
+    ]
+    if apart:
+        rows[:2] = [row.replace("<a ", "<b><a ").replace("</a>", "</a></b>") for row in rows[:2]]
+    page = _page(f"<table>{''.join(rows)}</table><p>{'Words. ' * 80}</p>")
+    second = TwoReadings(page, None)
+    rules = second.lists.threads
+    fewer = row_set(
+        page, [link for link in second.links.links if not re.search("/[12]-", link.url)]
+    )
+    assert rules is not None and len(rules.rows) == 12
+    assert fewer is not None and len(fewer.rows) == 10
+    assert second._are_rivals(rules, fewer) == apart
 
 
 def test_headings_of_rows_are_no_rival_of_the_rows() -> None:

@@ -202,14 +202,16 @@ class TwoReadings:
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
         """Tells whether the models' list `learned` competes with the list `rules`. It does not if
         the page has too little text (`is_little`), or if it has the same addresses or consists of
-        headings above the rows of `rules`. Nor does it if it only adds a few links to `rules`, most
-        of them inside its rows; but it does if these links show that the rules merged several rows
-        into one (`_are_merged`)."""
+        headings above the rows of `rules`. Nor does it if it only leaves out siblings of its own
+        rows, or only adds a few links to `rules`, most of them inside its rows; but it does if
+        these links show that the rules merged several rows into one (`_are_merged`)."""
         urls = urls_of(rules)
         if self.is_little or urls == urls_of(learned) or _are_headings(learned, rules):
             return False
         added = [row.title.node for row in learned.rows if row.title.url not in urls]
         within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
+        if not added:
+            return not _are_siblings(rules, urls - urls_of(learned))
         if len(learned.rows) - len(added) < len(urls):
             return True
         return (
@@ -429,6 +431,18 @@ class TwoReadings:
         """Tells whether a reading with these `doubt_features` is unlikely to have left out records;
         False if untrained."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
+
+
+def _are_siblings(rows: RowSet, urls: set[str]) -> bool:
+    """Tells whether the rows with the addresses `urls` differ in nothing from the other rows of
+    their list: the same parent element, tags around the title, and form of address."""
+    outline = rows.page.outline
+    kinds: dict[bool, set[tuple[int, int, str]]] = {True: set(), False: set()}
+    for row in rows.rows:
+        title = row.title
+        place = outline.parents[row.start], outline.paths[title.node], loose_pattern(title.pattern)
+        kinds[title.url in urls].add(place)
+    return kinds[True] <= kinds[False]
 
 
 def _are_headings(rows: RowSet, below: RowSet) -> bool:
