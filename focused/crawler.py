@@ -4,6 +4,7 @@ come from the archive of earlier runs or from the network.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -206,7 +207,7 @@ class TopicCrawler:
         while True:
             if reason := self._over(run, session, now):
                 return reason
-            chosen = session.choose()
+            chosen = self._chosen(session)
             waiting = list(session.outstanding.why)
             missing = [url for url in waiting if not self._recall(run, session, url, now)]
             if missing:
@@ -276,17 +277,30 @@ class TopicCrawler:
         if session.progress.edited:
             self._edits(session, now)
         if session.parameters.options.source == "net":
-            return [] if self._over(run, session, now) else self._links(session, session.choose())
+            return (
+                [] if self._over(run, session, now) else self._links(session, self._chosen(session))
+            )
         missing: list[str] = []
         taken = 0
         while (
             taken < FOLLOW_PAGES
             and not self._over(run, session, now)
-            and (chosen := session.choose())
+            and (chosen := self._chosen(session))
         ):
             absent = [url for url in chosen if not self._recall(run, session, url, now)]
             missing, taken = missing + absent, taken + len(chosen) - len(absent)
         return self._links(session, missing)
+
+    def _chosen(self, session: Session) -> list[str]:
+        """Returns the addresses that the session chooses next; those that the scope refuses by now
+        are counted in the run's row."""
+        chosen, refused = session.choose(), session.outstanding.refused
+        if refused:
+            row = session.progress.row
+            row.refused = dict(Counter(row.refused) + refused)
+            TopicRun.objects.filter(pk=session.run_id).update(refused=row.refused)
+            refused.clear()
+        return chosen
 
     def _edits(self, session: Session, now: datetime) -> None:
         # locked until the commit, or an edit that is stored meanwhile would be emptied unread

@@ -87,12 +87,15 @@ class RunParameters:
 @dataclass(slots=True)
 class Outstanding:
     """The chosen addresses whose pages have not arrived: `why` tells by address why it was chosen
-    (see `Session.explain`), `chosen` is how many this session has passed to the frontier, and
-    `exhausted` is True if none is outstanding and the strategy has no more."""
+    (see `Session.explain`), `chosen` is how many this session has passed to the frontier,
+    `exhausted` is True if none is outstanding and the strategy has no more, and `refused` counts by
+    rule the queued ones that the scope no longer allows and that the run's row does not count
+    yet."""
 
     why: dict[str, dict[str, Any]] = field(default_factory=dict)
     chosen: int = 0
     exhausted: bool = False
+    refused: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -193,10 +196,10 @@ class Session:
             if node is None:
                 self.outstanding.exhausted = not self.outstanding.why
                 break
-            if self.parameters.scope.refusal(node.url, node.depth):
-                self.walk.failed(
-                    node
-                )  # the scope was changed by an edit after the address was queued
+            if reason := self.parameters.scope.refusal(node.url, node.depth):
+                # the scope was changed by an edit after the address was queued
+                self.outstanding.refused[reason] += 1
+                self.walk.failed(node)
                 continue
             self.outstanding.why[node.url] = self.explain(node)
             chosen.append(node.url)
@@ -410,6 +413,7 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
         # repeats the choice of the waiting addresses, made before the process ended
         session.choose()
+    session.outstanding.refused.clear()  # counted when they were refused first
 
 
 def _breathe(session: Session, pulse: Callable[[], None]) -> None:

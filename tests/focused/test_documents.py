@@ -206,8 +206,10 @@ def test_documents_feeds_and_sitemaps_are_pages_of_a_run() -> None:
         "<link>/of-feed.html</link></item></channel></rss>"
     )
     with LocalSite() as site:
-        site.add("/", linked("/a.pdf", "/feed.xml", "/map.xml", "/other.xml", "/broken.pdf"))
-        site.add("/a.pdf", Reply(FILES["application/pdf"], content_type="application/pdf"))
+        named = {f"/{documents.KINDS[kind]}": kind for kind in FILES}
+        site.add("/", linked(*named, "/feed.xml", "/map.xml", "/other.xml", "/broken.pdf"))
+        for path, kind in named.items():
+            site.add(path, Reply(FILES[kind], content_type=kind))
         site.add("/broken.pdf", Reply(b"%PDF-", content_type="application/pdf"))
         site.add("/feed.xml", Reply(feed.encode(), content_type="application/rss+xml"))
         listed = f"<urlset><url><loc>{site.url('/of-map.html')}</loc></url></urlset>"
@@ -223,7 +225,7 @@ def test_documents_feeds_and_sitemaps_are_pages_of_a_run() -> None:
             for page in TopicPage.objects.filter(run=run, kind=TopicPage.Kind.FAILED)
         }
         found = pages.get(url=site.url("/of-feed.html"))
-    assert paths >= {"/", "/a.pdf", "/feed.xml", "/map.xml", "/of-feed.html", "/of-map.html"}
+    assert paths >= {"/", *named, "/feed.xml", "/map.xml", "/of-feed.html", "/of-map.html"}
     assert failed["/other.xml"] == "type" and failed["/broken.pdf"] == documents.UNREADABLE
     assert found.parent is not None and found.parent.url.endswith("/feed.xml")
 
@@ -241,6 +243,7 @@ def test_files_that_cannot_be_read_cost_no_page_and_their_shape_is_given_up(grap
         # those on the way when the third answer arrived are not called back
         assert UNREAD_ANSWERS <= len(asked) < 9 and "/last.html" in site.paths()
         assert run.stopped_by == "frontier" and row.asked == row.pages == 2
+        assert row.refused == {"unread_type": 9 - len(asked)}, "what is left out is counted"
         again = sessions._rebuilt(run, row, sessions.no_pulse)
         assert again.parameters.scope.refusal(site.url("/disk-99.iso"), 1) == "unread_type"
         assert again.progress.requests == 2 + len(asked) and again.progress.asked == 2

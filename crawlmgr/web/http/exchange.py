@@ -5,6 +5,7 @@ stopped early. Opens no socket."""
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -414,13 +415,17 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
     return raw
 
 
+# XML by its ending: the types of zipped Office files have "openxmlformats" in their names
+_TEXT_TYPE = re.compile(r"text/|html|[/+]xml\b|json")
+
+
 def unpacked(raw: bytes, content_encoding: str, content_type: str, max_bytes: int) -> bytes:
     """Returns the body `raw` of a response decoded by `inflate`, and if it is said to be text, also
     decoded as often as it is compressed without a word. Raises InflateError as `inflate` does,
     and if what is said to be text is none then ("bad_encoding")."""
     body = inflate(raw, content_encoding, max_bytes)
     kind = content_type.lower()
-    if kind and not any(word in kind for word in ("text/", "html", "xml", "json")):
+    if kind and not _TEXT_TYPE.search(kind):
         return body
     for _ in range(_MOST_LAYERS):
         if not (coding := packed_as(body)):
