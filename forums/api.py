@@ -16,7 +16,7 @@ from crawlmgr.api.shared import Key, Limit, Page, run_document
 from crawlmgr.models import Run, RunState
 from crawlmgr.runs import runs
 from forums.models import Board, Plan, Site
-from forums.plans import plan_days, plans
+from forums.plans import next_visits, plan_days, plans
 from forums.plans.reads import budget_use
 from forums.sites import reads, sites
 
@@ -190,7 +190,7 @@ def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
 )
 def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
     Site.objects.only("pk").get(pk=site)
-    plan = plans.of_site(site)
+    plan = next_visits.of_site(site)
     if plan is None:
         raise Plan.DoesNotExist
     return _plan(plan, _now())

@@ -148,7 +148,7 @@ def test_pages_of_the_desk(forum: tuple[ForumServer, Site]) -> None:
     client.force_login(user("operator"))
     for name, address, most in (
         ("overview", "/admin/", 28),
-        ("a forum", f"/admin/forums/site/{forum[1].pk}/", 35),
+        ("a forum", f"/admin/forums/site/{forum[1].pk}/", 36),
     ):
         client.get(address)  # the first answer of a process loads templates and texts
         walk = Walk()

@@ -16,7 +16,7 @@ from crawlmgr.admin.views import admin_view, attempt, back, number, page, post_v
 from forums.admin import site_table, words
 from forums.admin.tuning import find_scope, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
-from forums.plans import plan_days, plans, reads
+from forums.plans import next_visits, plan_days, plans, reads
 from forums.plans.reads import budget_use
 from forums.schedule import equations
 
@@ -32,7 +32,7 @@ def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "now": now}
     context["tabs"] = site_table.of_forum(request, pk, "forum-plan")
     if site is not None and (plan is None or not plan.active):
-        context["above"] = plans.of_site(site.pk)
+        context["above"] = next_visits.of_site(site.pk)
     if plan is not None:
         context |= _shown(request, plan, now)
     title = _("Plan") if site is not None else _("Plan of all forums")

@@ -32,7 +32,7 @@ from forums.models import (
     Site,
     SiteLogin,
 )
-from forums.plans import plans
+from forums.plans import next_visits, plans
 from forums.plans.reads import budget_use
 from forums.sites import alarms, logins, reads, sites
 
@@ -43,7 +43,7 @@ def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
     plans."""
     if not request.user.has_perm("forums.view_plan"):
         return None
-    plan, own = plans.of_site(pk), plans.current(pk)
+    plan, own = next_visits.of_site(pk), plans.current(pk)
     if plan is None:
         return {"own": own, "policy": "interval"}
     budget = budget_use(plan, datetime.now(UTC))

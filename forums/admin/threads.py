@@ -30,7 +30,7 @@ from crawlmgr.workers.nodes import all_paused
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.models import Board, Policy, Post, Site, Thread
-from forums.plans import plans
+from forums.plans import next_visits, plans
 from forums.sites import reads, sites
 from forums.sites.alarms import why_late
 from forums.sites.reads import BoardRow, late_boards, of_board, shown_counts, with_paused_visits
@@ -646,7 +646,7 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _about(board: Board) -> dict[str, Any]:
     now = datetime.now(UTC)
     due = of_board(board, now, hold=all_paused(), visits_paused=with_paused_visits([board.site_id]))
-    plan = plans.of_site(board.site_id)
+    plan = next_visits.of_site(board.site_id)
     return {
         "board": board,
         "by_plan": plan is not None and plan.policy != Policy.INTERVAL,

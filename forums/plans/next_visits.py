@@ -5,7 +5,23 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from crawlmgr.schedule import timings
-from forums.models import Board, Plan, PlannedVisit, Policy
+from forums.models import ALL_SITES, Board, Plan, PlannedVisit, Policy
+
+
+def scope(site_id: int | None) -> str:
+    """Returns the stored name of a plan's scope: one site, or (None) all sites without a plan of
+    their own."""
+    return ALL_SITES if site_id is None else f"site {site_id}"
+
+
+def of_site(site_id: int) -> Plan | None:
+    """Returns the plan that a site's visits follow now: its own, otherwise that of all sites; None
+    if they follow intervals."""
+    found = Plan.objects.filter(active=True, scope__in=[scope(site_id), ALL_SITES]).order_by(
+        "-site_id"
+    )
+    plans = sorted(found, key=lambda plan: plan.site_id is None)
+    return plans[0] if plans and plans[0].policy != Policy.INTERVAL else None
 
 
 def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
@@ -16,12 +32,11 @@ def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
     )
 
 
-def next_visit(
-    board: Board, plan: Plan | None, now: datetime
-) -> tuple[datetime | None, datetime | None]:
-    """Returns the time of the next visit of a board whose visit has just ended, and None. `plan` is
-    the plan of its forum, if it has one. With the adaptive policy, returns the time span, as of its
-    last ranking, in which the next visit is likely."""
+def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """Returns the time of the next visit of a board whose visit has just ended, and None. With the
+    adaptive policy, returns the time span, as of its last ranking, in which the next visit is
+    likely."""
+    plan = of_site(board.site_id)
     if plan is None:
         return by_interval(board, now, now), None
     if plan.policy == Policy.ADAPTIVE:

@@ -35,15 +35,9 @@ MAX_A_BOARD = 24 * 60  # largest number of visits per day of one board: one a mi
 FARTHEST_DAYS = 14  # how far ahead a user may schedule a visit
 
 
-def scope(site_id: int | None) -> str:
-    """Returns the stored name of a plan's scope: one site, or (None) all sites without a plan of
-    their own."""
-    return ALL_SITES if site_id is None else f"site {site_id}"
-
-
 def current(site_id: int | None) -> Plan | None:
     """Returns the saved plan of a site, or (None) of all sites; None if there is none."""
-    return Plan.objects.select_related("site").filter(scope=scope(site_id)).first()
+    return Plan.objects.select_related("site").filter(scope=next_visits.scope(site_id)).first()
 
 
 def draft(site_id: int | None, now: datetime) -> Plan:
@@ -56,7 +50,7 @@ def draft(site_id: int | None, now: datetime) -> Plan:
     number = (boards.filter(site_id=site_id) if site_id is not None else boards).count()
     site = Site.objects.get(pk=site_id) if site_id is not None else None
     return Plan(
-        scope=scope(site_id),
+        scope=next_visits.scope(site_id),
         site=site,
         visits_per_day=max(1, USUAL_VISITS_PER_BOARD * number),
         changed_at=now,
@@ -170,16 +164,6 @@ def planned_sites() -> Q:
         Plan.objects.filter(scope=ALL_SITES, active=True).exclude(policy=Policy.INTERVAL).exists()
     )
     return own | ~Q(site__plan__active=True) if rest else own
-
-
-def of_site(site_id: int) -> Plan | None:
-    """Returns the plan that a site's visits follow now: its own, otherwise that of all sites; None
-    if they follow intervals."""
-    found = Plan.objects.filter(active=True, scope__in=[scope(site_id), ALL_SITES]).order_by(
-        "-site_id"
-    )
-    plans = sorted(found, key=lambda plan: plan.site_id is None)
-    return plans[0] if plans and plans[0].policy != Policy.INTERVAL else None
 
 
 def set_importance(

@@ -27,7 +27,7 @@ from forums.models import (
     Site,
     Visit,
 )
-from forums.plans import expected_visits, loops, plans
+from forums.plans import expected_visits, loops, next_visits, plans
 
 State = PlannedVisit.State
 
@@ -389,6 +389,6 @@ def _followed(site: Site | None) -> list[Plan]:
     """Returns the active plans with the adaptive policy that visit a site, or all such plans
     (None)."""
     if site is not None:
-        plan = plans.of_site(site.pk)
+        plan = next_visits.of_site(site.pk)
         return [plan] if plan is not None and plan.policy == Policy.ADAPTIVE else []
     return list(Plan.objects.filter(active=True, policy=Policy.ADAPTIVE).select_related("site"))

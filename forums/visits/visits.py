@@ -18,7 +18,7 @@ from crawlmgr.web.http.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from forums.discovery import structures
 from forums.models import Board, Thread, Visit
-from forums.plans import next_visits, plans, stored_rhythms
+from forums.plans import next_visits, stored_rhythms
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord
 from forums.visits import board_state, delays, doubts, incremental, moved_addresses, threads
 
@@ -505,9 +505,7 @@ def finish(visit: Visit, now: datetime) -> None:
     if doubts.after_visit(board, state, now) and complete:
         stopped_by, complete = "in_doubt", False
     board.last_visit = now
-    board.next_visit, board.next_until = next_visits.next_visit(
-        board, plans.of_site(board.site_id), now
-    )
+    board.next_visit, board.next_until = next_visits.next_visit(board, now)
     if state.complete:
         if state.stopped_by != "not_modified":
             board.watermark = incremental.watermark(state, visit.started or now)

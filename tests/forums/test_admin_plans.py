@@ -15,7 +15,7 @@ from django.utils import translation
 
 from forums.admin import words
 from forums.models import Board, Plan, PlanDay, PlannedVisit, Site
-from forums.plans import plan_days, plans
+from forums.plans import next_visits, plan_days, plans
 from tests.crawlmgr.admin.rows import EVIL, user
 from tests.forums.planned import fill, make_site
 
@@ -258,7 +258,7 @@ def test_a_site_says_how_its_visits_are_chosen_and_one_click_changes_it() -> Non
     )
     page = operator.get(address).content.decode()
     assert (
-        plans.of_site(site.pk) is None
+        next_visits.of_site(site.pk) is None
         and "at their fixed intervals" in page
         and "Use the adaptive policy" in page
     )

@@ -10,7 +10,7 @@ import pytest
 
 from crawlmgr.models import Run
 from forums.models import Board, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy, Visit
-from forums.plans import expected_visits, loops, plan_days, plans, stored_rhythms
+from forums.plans import expected_visits, loops, next_visits, plan_days, plans, stored_rhythms
 from forums.sites import sites
 from tests.forums.planned import NOW, fill, make_site
 
@@ -233,9 +233,12 @@ def test_a_plan_of_all_sites_leaves_out_sites_with_their_own():
     everywhere.refresh_from_db()
     assert everywhere.stale == "boards"
     assert {board.site_id for board in stored_rhythms.boards_of(everywhere)} == {second.pk}
-    assert plans.of_site(second.pk) == everywhere and plans.of_site(first.pk).site_id == first.pk
+    assert (
+        next_visits.of_site(second.pk) == everywhere
+        and next_visits.of_site(first.pk).site_id == first.pk
+    )
     plans.save(first.pk, {"policy": "interval"}, now=NOW)
-    assert plans.of_site(first.pk) is None
+    assert next_visits.of_site(first.pk) is None
 
 
 def test_wrong_values_are_refused_in_one_line():
