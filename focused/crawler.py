@@ -325,8 +325,8 @@ class TopicCrawler:
                 (node.depth if node is not None else 0),
                 self._found_on(session, why.get("parent")),
             )
-            # ssion.outstanding.chosen += 1 the frontier takes greater priorities first, and the
-            # strategy's choice is already in order
+            session.outstanding.chosen += 1
+            # the frontier takes greater priorities first, and the choice is already in order
             place = -float(session.outstanding.chosen)
             links.append(
                 NewUrl(

@@ -117,6 +117,13 @@ def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_addr
     assert not TopicPage.objects.filter(run=run, url__contains="secret", kind=0).exists()
 
 
+def test_the_frontier_keeps_the_order_in_which_addresses_were_chosen(web: TopicalWeb) -> None:
+    run = crawled(topic_of(web))
+    pages = Url.objects.filter(run=run, kind="page").order_by("pk")
+    placed = list(pages.values_list("priority", flat=True))
+    assert len(placed) > 20 and placed == [-1.0 - place for place in range(len(placed))]
+
+
 def test_each_page_knows_its_way_from_a_seed(web: TopicalWeb) -> None:
     run = crawled(topic_of(web))
     for page in TopicPage.objects.filter(
