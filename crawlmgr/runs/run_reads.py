@@ -534,7 +534,7 @@ SAID: dict[str, str] = {
     "same_concepts": gettext_noop("the same concept of the ontology as another link"),
     "depth": gettext_noop("too many clicks from a seed"),
     # kinds of crawler traps
-    "unread_type": gettext_noop("addresses like others that gave nothing that can be read"),
+    "unread_type": gettext_noop("addresses of a form whose files cannot be read"),
     "counter": gettext_noop("a counter in the address whose pages bring nothing new"),
     "too_long": gettext_noop("an address that is too long"),
     "too_deep": gettext_noop("too many path segments"),

@@ -82,8 +82,8 @@ def counter_shape(url: str) -> str:
 
 
 def folder_shape(url: str) -> str:
-    """Returns the shape of the addresses beside one another: the last part of the path and values
-    are left out, numbers are 0.
+    """Returns what an address shares with others of its folder: host, path up to the last "/" with
+    each number replaced by 0, and the names of the parameters.
 
     >>> folder_shape("http://a.example/print/2/some-title?lang=en&id=4")
     'http://a.example/print/0/*?id&lang'
@@ -106,8 +106,9 @@ class Copies:
         """Learns from a page; `repeats`: it nearly duplicates an earlier one."""
         if len(self._known) >= SHAPES_KEPT:
             self._known.clear()
-        pages, copies = self._known.get(folder_shape(url), (0, 0))
-        self._known[folder_shape(url)] = (pages + 1, copies + repeats)
+        shape = folder_shape(url)
+        pages, copies = self._known.get(shape, (0, 0))
+        self._known[shape] = (pages + 1, copies + repeats)
 
     def is_likely(self, url: str) -> bool:
         """Tells whether an address has a shape of which at least COPIES_SEEN pages and
@@ -121,8 +122,8 @@ _SCRIPTS = frozenset("html htm xhtml shtml php asp aspx jsp do cgi pl cfm".split
 
 
 def file_shape(url: str) -> str:
-    """Returns the shape of a file's address: host and ending for a file that is no page by its
-    ending, else `counter_shape`.
+    """Returns what the address of a file shares with those of others of its kind: host and ending,
+    for an ending that is none of a page (".iso"); for other addresses `counter_shape`.
 
     >>> file_shape("http://a.example/iso/disk-1.ISO"), file_shape("http://a.example/get.php?id=7")
     ('http://a.example/*.iso', 'http://a.example/get.php?id=0')

@@ -135,7 +135,7 @@ def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, s
     )
 
 
-def titled(fields: Mapping[str, str], linked: str) -> Mapping[str, str]:
+def with_link_title(fields: Mapping[str, str], linked: str) -> Mapping[str, str]:
     """Returns the fields of a record with the words of its link, `linked`, as title, if it has none
     and these words begin a longer value: a cell that holds title and text together."""
     if "title" in fields or not is_wording(linked):

@@ -19,7 +19,7 @@ from crawlmgr.web.next_page.pagination_words import page_direction, page_number
 from crawlmgr.web.pages.outline import Outline
 from crawlmgr.web.pages.records import Record, records_around
 from crawlmgr.web.url import UrlError, canonical
-from deepweb.answers.record_fields import MAX_COLUMNS, fields_of_rows, titled
+from deepweb.answers.record_fields import MAX_COLUMNS, fields_of_rows, with_link_title
 
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
@@ -203,7 +203,8 @@ def _read(
         firsts = [at for node in record if (at := _first_in(page, places, node)) is not None]
         own = by_node[min(firsts)] if firsts else None
         made = FoundRecord(
-            _without(own.url if own else "", shape.ranks), titled(fields, own.text if own else "")
+            _without(own.url if own else "", shape.ranks),
+            with_link_title(fields, own.text if own else ""),
         )
         found.setdefault(made.key, made)
     return ResultList(tuple(found.values()), shape)

@@ -3,7 +3,7 @@
 import pytest
 
 from deepweb.answers.page import Context, merged, read_answer, read_detail
-from deepweb.answers.record_fields import titled
+from deepweb.answers.record_fields import with_link_title
 from deepweb.answers.result_list import PageTemplate
 from deepweb.search_forms import read_forms
 
@@ -108,4 +108,4 @@ def test_a_cell_of_title_and_text_has_the_words_of_its_link_as_title() -> None:
         f"Pump {n} leaks" for n in (3, 5, 8, 13)
     ]
     plain = {"Name": "Pump 3 leaks", "year": "1999"}
-    assert titled(plain, "Pump 3 leaks") == plain
+    assert with_link_title(plain, "Pump 3 leaks") == plain

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
-from crawlmgr import engine
-from crawlmgr.clock import SYSTEM
-from crawlmgr.models import Run, RunState
 from crawlmgr.web.traps import COPIES_SEEN, Copies, folder_shape
-from focused.models import Topic, TopicPage, TopicRun
+from focused.models import TopicPage, TopicRun
 from focused.run import sessions
 from focused.strategies.base import BUILT_IN
-from focused.topic import topics
+from tests.focused.small_runs import crawled
 from tests.site.server import LocalSite, Request
 
 PAGES = 24
@@ -54,26 +50,6 @@ def article(request: Request) -> str:
     return f"<title>lantern {n}</title><p>{text(n)}</p><a href=/print/n{n}>lantern</a>{after}"
 
 
-def crawled(site: LocalSite, strategy: str, **options: Any) -> Run:
-    topic = topics.add(
-        "t",
-        [site.url("/wiki/n0")],
-        keywords={"lantern": 1.0, "harbour": 1.0},
-        now=SYSTEM.now(),
-        settings={"allow_private": site.authority, "delay_seconds": 0.0},
-    )
-    run = topics.crawl(
-        Topic.objects.get(pk=topic.pk),
-        strategy=strategy,
-        options={"pages": 200, "ahead": 1, **options},
-        now=SYSTEM.now(),
-        start=False,
-    )
-    assert engine.run_slice(run.pk) == RunState.FINISHED
-    run.refresh_from_db()
-    return run
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("graph", ["memory", "database"])
 @pytest.mark.parametrize(
@@ -84,7 +60,7 @@ def test_copies_come_last_and_are_fetched_all_the_same(strategy: str, graph: str
     with LocalSite() as site:
         site.add("/wiki/*", article)
         site.add("/print/*", article)
-        run = crawled(site, strategy, graph=graph)
+        run = crawled(site, "/wiki/n0", strategy, pages=200, ahead=1, graph=graph)
         asked = [path for path in site.paths() if path != "/robots.txt"]
         row = TopicRun.objects.get(pk=run.pk)
         assert len(asked) == len(set(asked)) == row.pages == 2 * PAGES

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from crawlmgr import engine
-from crawlmgr.clock import SYSTEM
-from crawlmgr.models import Event, Run, RunState
+from crawlmgr.models import Event, RunState
 from crawlmgr.web.traps import BARREN_PAGES, Counters, counter_shape
-from focused.models import Topic, TopicPage, TopicRun
+from focused.models import TopicPage, TopicRun
 from focused.run import sessions
-from focused.topic import topics
+from tests.focused.small_runs import crawled
 from tests.site.server import LocalSite, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +71,7 @@ def test_an_endless_counter_is_left_and_told(
                 *([f"/issue/{n + 1}"] if (n := int(request.path[7:])) < 25 else []),
             ),
         )
-        run = crawled(site, graph)
+        run = crawled(site, pages=400, graph=graph)
         issues = [path for path in site.paths() if path.startswith("/issue")]
         trapped = [path for path in site.paths() if path.startswith(prefix.rstrip("*"))]
     assert (run.state, run.stopped_by) == (RunState.FINISHED, "frontier")
@@ -85,26 +82,6 @@ def test_an_endless_counter_is_left_and_told(
     row = TopicRun.objects.get()
     again = sessions._rebuilt(run, row, sessions.no_pulse)
     assert again.parameters.scope.counters and again.progress.steps == row.steps
-
-
-def crawled(site: LocalSite, graph: str, **options: Any) -> Run:
-    topic = topics.add(
-        "t",
-        [site.url("/")],
-        keywords={"lantern": 1.0, "harbour": 1.0},
-        now=SYSTEM.now(),
-        settings={"allow_private": site.authority, "delay_seconds": 0.0},
-    )
-    run = topics.crawl(
-        Topic.objects.get(pk=topic.pk),
-        now=SYSTEM.now(),
-        strategy="breadth_first",
-        options={"pages": 400, "graph": graph, **options},
-        start=False,
-    )
-    engine.run_slice(run.pk)
-    run.refresh_from_db()
-    return run
 
 
 def test_a_long_series_with_contents_is_read_to_its_end() -> None:
@@ -119,7 +96,7 @@ def test_a_long_series_with_contents_is_read_to_its_end() -> None:
     with LocalSite() as site:
         site.add("/", linked("Start", "lantern harbour", "/page/1"))
         site.add("/page/*", page)
-        run = crawled(site, "memory")
+        run = crawled(site, pages=400)
     assert run.fetched == 151 and not Event.objects.filter(code="counter_trap").exists()
     assert TopicPage.objects.filter(kind=TopicPage.Kind.EDIT).count() == 0
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import Any
 
 import pytest
 
-from crawlmgr import engine, installation
-from crawlmgr.clock import SYSTEM
-from crawlmgr.models import Run, RunState
+from crawlmgr import installation
 from crawlmgr.web.pages import documents
 from crawlmgr.web.traps import file_shape
 from focused.crawler import MOST_REQUESTS
-from focused.models import Topic, TopicPage, TopicRun
+from focused.models import TopicPage, TopicRun
 from focused.run import sessions
 from focused.run.stored_pages import UNREAD_ANSWERS
-from focused.topic import topics
+from tests.focused.small_runs import crawled
 from tests.site.server import LocalSite, Reply
 
 db = pytest.mark.django_db(transaction=True)
@@ -175,26 +172,6 @@ def test_a_long_document_is_read_in_part_and_says_so() -> None:
     assert long.is_cut and len(long.html) <= documents.MAX_CHARS + 100
 
 
-def crawled(site: LocalSite, **options: Any) -> Run:
-    topic = topics.add(
-        "t",
-        [site.url("/")],
-        keywords={"lantern": 1.0, "harbour": 1.0},
-        now=SYSTEM.now(),
-        settings={"allow_private": site.authority, "delay_seconds": 0.0},
-    )
-    run = topics.crawl(
-        Topic.objects.get(pk=topic.pk),
-        strategy="breadth_first",
-        options={"pages": 100, **options},
-        now=SYSTEM.now(),
-        start=False,
-    )
-    assert engine.run_slice(run.pk) == RunState.FINISHED
-    run.refresh_from_db()
-    return run
-
-
 def linked(*links: str) -> str:
     return f"<title>Lamps</title>lantern{''.join(f'<a href={one}>x</a>' for one in links)}"
 
@@ -217,7 +194,7 @@ def test_documents_feeds_and_sitemaps_are_pages_of_a_run() -> None:
         site.add("/other.xml", Reply(b"<menu><dish/></menu>", content_type="text/xml"))
         for path in ("/of-feed.html", "/of-map.html"):
             site.add(path, linked())
-        run = crawled(site)
+        run = crawled(site, pages=100)
         pages = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE)
         paths = {page.url.removeprefix(site.url("")) for page in pages}
         failed = {
